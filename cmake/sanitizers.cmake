@@ -1,0 +1,7 @@
+if(SNOWLEASE_SANITIZE)
+  add_compile_options(-fsanitize=${SNOWLEASE_SANITIZE} -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${SNOWLEASE_SANITIZE})
+  if(SNOWLEASE_SANITIZE MATCHES "undefined")
+    add_compile_options(-fno-sanitize-recover=undefined)
+  endif()
+endif()
