@@ -149,12 +149,18 @@ std::optional<Millis> RetryAfterOf(const absl::Status& status) {
 
 std::string EndCauseName(EndCause cause) {
   switch (cause) {
-    case EndCause::kNone: return "NONE";
-    case EndCause::kSuperseded: return "SUPERSEDED";
-    case EndCause::kTakenOver: return "TAKEN_OVER";
-    case EndCause::kReleased: return "RELEASED";
-    case EndCause::kRevoked: return "REVOKED";
-    case EndCause::kUnknown: break;
+    case EndCause::kNone:
+      return "NONE";
+    case EndCause::kSuperseded:
+      return "SUPERSEDED";
+    case EndCause::kTakenOver:
+      return "TAKEN_OVER";
+    case EndCause::kReleased:
+      return "RELEASED";
+    case EndCause::kRevoked:
+      return "REVOKED";
+    case EndCause::kUnknown:
+      break;
   }
   return "UNKNOWN";
 }
@@ -162,8 +168,8 @@ std::string EndCauseName(EndCause cause) {
 EndCause LossCauseOf(const absl::Status& status) {
   if (ReasonOf(status) != Reason::kMachineIdLost) return EndCause::kNone;
   const std::string name = MetadataOf(status)["cause"];
-  for (const EndCause cause : {EndCause::kSuperseded, EndCause::kTakenOver, EndCause::kReleased,
-                               EndCause::kRevoked}) {
+  for (const EndCause cause :
+       {EndCause::kSuperseded, EndCause::kTakenOver, EndCause::kReleased, EndCause::kRevoked}) {
     if (EndCauseName(cause) == name) return cause;
   }
   return EndCause::kUnknown;
@@ -300,8 +306,8 @@ absl::Status NamespaceNotEmptyError(const NamespaceRow& name_space, uint64_t une
 
 absl::Status StoreResetError(Millis quarantine_left) {
   return Make(Reason::kStoreReset,
-              "the store has lost its contents: no claims until leases granted before are over",
-              {}, quarantine_left);
+              "the store has lost its contents: no claims until leases granted before are over", {},
+              quarantine_left);
 }
 
 absl::Status StoreUnavailableError(const std::string& what) {

@@ -35,7 +35,8 @@ TEST(Errors, LossCausesComeBackAsTheyWentIn) {
 
 TEST(Errors, AllFieldViolationsAreKeptInOrderWhateverTheirBytes) {
   const std::string hostile("a\0:b\n7:", 7);
-  const absl::Status status = InvalidArgumentError({{"namespace", hostile}, {"bits", "0 is no size"}});
+  const absl::Status status =
+      InvalidArgumentError({{"namespace", hostile}, {"bits", "0 is no size"}});
   const auto violations = FieldViolationsOf(status);
   ASSERT_EQ(violations.size(), 2u);
   EXPECT_EQ(violations[0].field, "namespace");

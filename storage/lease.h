@@ -42,10 +42,10 @@ struct LeaseRow {
   uint64_t token = 0;  // +1 at every grant of this machine id; 0: never granted
   LeaseSource source = LeaseSource::kNone;
   bool stable = false;
-  Millis safe_guard{0};  // 0: never expires
-  Millis window{0};      // window length of the grant; 0 when it never expires
-  ClientTime floor;      // of the grant
-  bool used = false;     // renewed or raised since the grant
+  Millis safe_guard{0};                  // 0: never expires
+  Millis window{0};                      // window length of the grant; 0 when it never expires
+  ClientTime floor;                      // of the grant
+  bool used = false;                     // renewed or raised since the grant
   std::optional<ClientTime> window_end;  // none: no end (safe guard 0), or never granted
   ClientTime watermark;                  // highest timestamp known to be issued
   ClientTime fence;                      // end of the latest window that did not end cleanly

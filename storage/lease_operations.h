@@ -12,9 +12,11 @@ namespace snowlease::storage {
 
 // Errors: CLOCK_SKEW, NAMESPACE_POLICY, INCARNATION_REUSED, WINDOW_OPEN, CLOCK_BEHIND,
 // CAP_EXCEEDED, MACHINE_ID_OVERFLOW.
-absl::StatusOr<Lease> ClaimLease(LeaseRows& rows, const ClaimSpec& spec, const RuleContext& context);
+absl::StatusOr<Lease> ClaimLease(LeaseRows& rows, const ClaimSpec& spec,
+                                 const RuleContext& context);
 // Errors: MACHINE_ID_LOST.
-absl::StatusOr<Lease> RenewLease(LeaseRows& rows, const RenewSpec& spec, const RuleContext& context);
+absl::StatusOr<Lease> RenewLease(LeaseRows& rows, const RenewSpec& spec,
+                                 const RuleContext& context);
 // Errors: MACHINE_ID_LOST.
 absl::Status ReleaseLease(LeaseRows& rows, const ReleaseSpec& spec, const RuleContext& context);
 // Errors: MACHINE_ID_LOST.
@@ -23,6 +25,11 @@ absl::StatusOr<WatermarkReading> RaiseLeaseWatermark(LeaseRows& rows, const Rais
 
 // Why the grant is not the caller's any more.
 EndCause LossCause(LeaseRows& rows, const std::optional<LeaseRow>& row, const GrantKey& grant);
+
+// Extends the window of the row for its holder and writes it: a renewal, or a repeated
+// claim.
+absl::StatusOr<Lease> ExtendLease(LeaseRows& rows, LeaseRow row, ClientTime client_time,
+                                  const RuleContext& context);
 
 // The answer to a call that left the row HELD.
 Lease LeaseOf(const LeaseRow& row, const RuleContext& context);

@@ -46,24 +46,33 @@ std::optional<ClientTime> FloorOf(const LeaseRow& row);
 // latest client) + length.
 ClientTime WindowEnd(ClientTime client_time, Millis window, const RuleContext& context);
 
-// The ways a grant ends. Each leaves the row HELD or as it was; the caller then
-// grants it anew or frees it.
+// The ways a grant ends; each remembers the cause. The caller then grants the row anew
+// or moves it to FREE or KEPT.
 // Clean: nothing above `last` was issued; the window is trimmed to it.
-void EndClean(LeaseRow& row, ClientTime last);
+void EndClean(LeaseRow& row, ClientTime last, EndCause cause);
 // Unclean: the whole window may have been issued; raises the fence. A lease without
 // window end rests for `quarantine` from the reference clock.
-void EndUnclean(LeaseRow& row, const RuleContext& context, Millis quarantine);
+void EndUnclean(LeaseRow& row, EndCause cause, const RuleContext& context, Millis quarantine);
+// TRUST_CLOCK: superseded on the word of the clock, outside the promise.
+void EndTrusted(LeaseRow& row);
 
-// Moves the row of an ended grant to FREE or KEPT and remembers how it ended.
-void Free(LeaseRow& row, EndCause cause);
-void Keep(LeaseRow& row, EndCause cause);
+// Moves the row of an ended grant to FREE, or to KEPT for its stable instance.
+void Free(LeaseRow& row);
+void Keep(LeaseRow& row);
 
 // Makes the row the claimant's: token + 1, floor as given, a window from the client's
 // clock. The grant before it has ended.
 void Grant(LeaseRow& row, const ClaimSpec& spec, LeaseSource source, ClientTime floor,
            const RuleContext& context);
 
-// Extends a HELD row for its holder; false when the client's clock was clamped.
+// A machine id that was never granted, above what a deleted namespace of the name knew.
+LeaseRow NewLeaseRow(const NamespaceRow& name_space, uint32_t machine_id);
+// An empty namespace that goes on where the deleted one ended.
+NamespaceRow NamespaceFromTombstone(const NamespaceRow& tombstone);
+// The history entry of the row's present grant.
+GrantRow GrantOf(const LeaseRow& row, const Metadata& metadata);
+
+// Extends a HELD row for its holder, by the client's clock or what is allowed of it.
 struct Extension {
   bool client_clock_ahead = false;
   bool store_clock_went_back = false;  // renewed_at became earlier: bounds must be lowered

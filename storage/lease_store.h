@@ -32,9 +32,9 @@ struct Capabilities {
 
 // What a store must be told of the server it serves.
 struct StoreOptions {
-  Millis max_clock_ahead{60'000};      // a client may be this far ahead of the reference clock
-  Millis quarantine{24 * 3'600'000};   // rest of a lease without end after an unclean end
-  int grants_kept = 16;                // history per machine id
+  Millis max_clock_ahead{60'000};     // a client may be this far ahead of the reference clock
+  Millis quarantine{24 * 3'600'000};  // rest of a lease without end after an unclean end
+  int grants_kept = 16;               // history per machine id
 };
 
 // Keeps leases. Batch first: the elements of a batch are independent of each other,
@@ -49,8 +49,10 @@ class LeaseStore {
  public:
   virtual ~LeaseStore() = default;
 
-  virtual BatchResult<Lease> Claim(std::span<const ClaimSpec> specs, const CallOptions& options) = 0;
-  virtual BatchResult<Lease> Renew(std::span<const RenewSpec> specs, const CallOptions& options) = 0;
+  virtual BatchResult<Lease> Claim(std::span<const ClaimSpec> specs,
+                                   const CallOptions& options) = 0;
+  virtual BatchResult<Lease> Renew(std::span<const RenewSpec> specs,
+                                   const CallOptions& options) = 0;
   virtual std::vector<absl::Status> Release(std::span<const ReleaseSpec> specs,
                                             const CallOptions& options) = 0;
   virtual BatchResult<WatermarkReading> RaiseWatermark(std::span<const RaiseSpec> specs,
