@@ -42,9 +42,9 @@ void Connection::Fail(int code, std::string_view statement) const {
 
 sqlite3_stmt* Statement::Prepared() {
   if (statement_ == nullptr) {
-    const int code = sqlite3_prepare_v3(connection_->handle(), sql_.c_str(),
-                                        static_cast<int>(sql_.size() + 1),
-                                        SQLITE_PREPARE_PERSISTENT, &statement_, nullptr);
+    const int code =
+        sqlite3_prepare_v3(connection_->handle(), sql_.c_str(), static_cast<int>(sql_.size() + 1),
+                           SQLITE_PREPARE_PERSISTENT, &statement_, nullptr);
     if (code != SQLITE_OK) connection_->Fail(code, sql_);
   }
   return statement_;
@@ -67,9 +67,9 @@ std::string Query::TakeText() {
   const auto* text = sqlite3_column_text(statement_, column_);
   const int size = sqlite3_column_bytes(statement_, column_);
   ++column_;
-  return text == nullptr ? std::string()
-                         : std::string(reinterpret_cast<const char*>(text),
-                                       static_cast<size_t>(size));
+  return text == nullptr
+             ? std::string()
+             : std::string(reinterpret_cast<const char*>(text), static_cast<size_t>(size));
 }
 
 std::array<uint8_t, 16> Query::TakeId() {

@@ -120,10 +120,8 @@ class Query {
     }
   }
   template <typename Enum>
-    requires std::is_enum_v<Enum>
-  void Bind(Enum value) {
-    Bind(static_cast<int64_t>(value));
-  }
+  requires std::is_enum_v<Enum>
+  void Bind(Enum value) { Bind(static_cast<int64_t>(value)); }
 
   Connection& connection_;
   sqlite3_stmt* const statement_;

@@ -97,9 +97,8 @@ std::string PrepareFile(const std::string& path) {
     if (file < 0) throw StoreFailure(FileError(errno, file_path, "make"));
     close(file);
   } else if (S_ISDIR(status.st_mode)) {
-    throw StoreFailure(StoreUnavailableError(file_path +
-                                             " is a directory; name a file, for example " +
-                                             file_path + "/snowlease.db"));
+    throw StoreFailure(StoreUnavailableError(
+        file_path + " is a directory; name a file, for example " + file_path + "/snowlease.db"));
   } else if (!S_ISREG(status.st_mode)) {
     throw StoreFailure(StoreUnavailableError(file_path + " is not a regular file; name another"));
   }

@@ -98,6 +98,7 @@ class SqliteLeaseStore final : public LeaseStore {
   using Work = std::function<void(LeaseRows&, const RuleContext&)>;
   absl::Status Write(SteadyTime deadline, const Work& work);
   void KeepWalShort();
+  void CheckFileIsOurs() const;  // throws StoreFailure
   // Runs `work` on one snapshot of the store, beside the writer.
   using ReadWork = std::function<void(SqliteLeaseRows&, const RuleContext&)>;
   absl::Status Read(const ReadWork& work);
@@ -106,6 +107,8 @@ class SqliteLeaseStore final : public LeaseStore {
   std::vector<Result> WriteBatch(std::span<const Spec> specs, SteadyTime deadline, Decide decide);
   template <typename T, typename Decide>
   absl::StatusOr<T> WriteOne(Decide decide);
+  template <typename Decide>
+  absl::Status WriteStatus(Decide decide);
   template <typename T, typename Decide>
   absl::StatusOr<T> ReadOne(Decide decide);
 
@@ -122,6 +125,8 @@ class SqliteLeaseStore final : public LeaseStore {
   std::unique_ptr<Connection> reader_;
   std::unique_ptr<SqliteLeaseRows> reader_rows_;
   std::unique_ptr<WalCheckpointer> checkpointer_;
+  int wal_pages_ = 0;  // after the last commit; under writer_mutex_
+  uint64_t file_inode_ = 0;
 
   mutable std::mutex schema_mutex_;
   std::string store_id_;

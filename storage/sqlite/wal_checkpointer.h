@@ -35,8 +35,8 @@ class WalCheckpointer {
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stopping_ = false;
-  bool wanted_ = false;      // the log is long
-  bool dirty_ = false;       // commits since the last copy
+  bool wanted_ = false;       // the log is long
+  bool dirty_ = false;        // commits since the last copy
   bool rest_wanted_ = false;  // a copy of a long log has been made
   SteadyTime last_commit_;
   std::thread thread_;
