@@ -8,6 +8,7 @@ import field_reports
 import honest_tests
 import links
 import portable_paths
+import readme_example
 import sizes
 import source_tree
 
@@ -111,6 +112,11 @@ class TextChecksTest(unittest.TestCase):
         self.assertEqual(field_reports.cases_in("0xF21A UTF16 M001"), set())
         self.assertIn("M21", field_reports.missing({"F04": []}))
         self.assertEqual(field_reports.missing({case: [] for case in field_reports.REQUIRED}), [])
+
+    def test_readme_example_takes_a_block_apart_and_compares_shapes(self):
+        self.assertEqual(readme_example.commands_and_outputs("$ a \\\n  b\nx\ny\n$ c\n"), [("a \\\n  b", "x\ny"), ("c", "")])
+        self.assertEqual(readme_example.shape("until 1760000000123  in 4m59s"), readme_example.shape("until 1760000009999 in 5m0s"))
+        self.assertNotEqual(readme_example.shape("machine_id 0"), readme_example.shape("machine_id 1"))
 
 
 if __name__ == "__main__":

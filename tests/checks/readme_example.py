@@ -1,0 +1,109 @@
+"""Runs the worked example of the README against a real server and compares what it prints.
+
+    readme_example.py FOLDER_OF_PROGRAMS [--update]
+
+--update writes the output into the README instead; look at the difference before you commit it.
+Identities and times differ from run to run: they are compared by their shape.
+"""
+
+import argparse
+import difflib
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import source_tree
+
+sys.path.insert(0, str(source_tree.ROOT / "tests/testing"))
+import local_server  # noqa: E402  (its folder is not a package)
+
+README = source_tree.ROOT / "README.md"
+BLOCK = re.compile(r"(<!-- example: begin[^>]*-->\n```console\n)(.*?)(```\n<!-- example: end -->)", re.DOTALL)
+END = "end-of-output-of-one-command"
+SHAPES = (
+    (re.compile(r"\b[0-9a-f]{32}\b"), "HEX32"),
+    (re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?Z?"), "DATE"),
+    (re.compile(r"\b1[6-9]\d{11}\b"), "MILLIS"),
+    (re.compile(r"\b\d{17,19}\b"), "ID"),
+    # What is left of five minutes, and other times that the wall clock makes.
+    (re.compile(r"\b(?:\d+m)?\d+(?:\.\d+)?s\b"), "DURATION"),
+    (re.compile(r"127\.0\.0\.1:\d+"), "ADDRESS"),
+    (re.compile(r"[ \t]+"), " "),
+)
+
+
+def commands_and_outputs(block):
+    """[(command, expected output)] of a console block; a command may go on after a backslash."""
+    pairs = []
+    lines = block.splitlines()
+    while lines:
+        line = lines.pop(0)
+        if line.startswith("$ "):
+            command = [line[2:]]
+            while command[-1].endswith("\\"):
+                command.append(lines.pop(0))
+            pairs.append(("\n".join(command), []))
+        else:
+            pairs[-1][1].append(line)
+    return [(command, "\n".join(output)) for command, output in pairs]
+
+
+def shape(text):
+    for pattern, name in SHAPES:
+        text = pattern.sub(name, text)
+    return "\n".join(line.rstrip() for line in text.splitlines())
+
+
+def run(commands, programs, server):
+    """The output of each command; all run in one shell, as a reader would."""
+    script = "".join(f"{command}\necho {END}\n" for command in commands)
+    variables = {**os.environ, "PATH": f"{programs}:{source_tree.ROOT / '.deps/bin'}:{os.environ['PATH']}",
+                 "SNOWLEASE_SERVER": server.address, "NO_COLOR": "1"}
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(["bash", "-c", script], env=variables, cwd=folder, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60, check=False)
+    return [output.strip("\n") for output in done.stdout.split(END + "\n")[:-1]]
+
+
+def update(readme, match, pairs, outputs):
+    block = "".join(f"$ {command}\n{output}\n" if output else f"$ {command}\n"
+                    for (command, _), output in zip(pairs, outputs))
+    README.write_text(readme[:match.start(2)] + block + readme[match.end(2):], encoding="utf-8")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("programs", type=pathlib.Path)
+    parser.add_argument("--update", action="store_true")
+    options = parser.parse_args()
+    readme = README.read_text(encoding="utf-8")
+    match = BLOCK.search(readme)
+    if not match:
+        sys.exit("README.md has no worked example between its marks")
+    pairs = commands_and_outputs(match.group(2))
+    server = local_server.start_real(options.programs.resolve(), "README server", "sqlite:{folder}/readme.db",
+                                     {"SNOWLEASE_ADMIN_ENABLED": "true"})
+    try:
+        outputs = run([command for command, _ in pairs], options.programs.resolve(), server)
+    finally:
+        server.stop()
+    if options.update:
+        update(readme, match, pairs, outputs)
+        return
+    differing = 0
+    for (command, expected), output in zip(pairs, outputs):
+        if shape(expected) != shape(output):
+            differing += 1
+            print(f"$ {command}")
+            print("\n".join(difflib.unified_diff(expected.splitlines(), output.splitlines(), "README.md", "printed now",
+                                                 lineterm="")))
+    print(f"readme example: {len(pairs)} commands, {differing} with other output; "
+          f"to mend: tests/checks/readme_example.py FOLDER_OF_PROGRAMS --update")
+    sys.exit(1 if differing or len(outputs) != len(pairs) else 0)
+
+
+if __name__ == "__main__":
+    main()
