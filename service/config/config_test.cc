@@ -107,9 +107,9 @@ TEST_F(ConfigTest, EverySettingHasARangeThatIsEnforced) {
         << setting.key;
   }
   EXPECT_THAT(Problems({"--batching-max-batch=1025"}), Contains(HasSubstr("1..1024")));
-  EXPECT_THAT(Problems({"--grpc-max-connection-age=25h", "--lease-max-clock-ahead=25h"}),
-              ElementsAre(HasSubstr("lease.max-clock-ahead")));
-  EXPECT_THAT(Problems({"--store-timeout=999999999999999999h"}), Contains(HasSubstr("duration")));
+  EXPECT_THAT(Problems({"--grpc-max-connection-age=25h", "--drain-delay=61m"}),
+              ElementsAre(HasSubstr("drain.delay")));
+  EXPECT_THAT(Problems({"--drain-timeout=999999999999999999h"}), Contains(HasSubstr("duration")));
 }
 
 TEST_F(ConfigTest, ValuesThatAreTheDefaultsAreAccepted) {

@@ -219,8 +219,6 @@ void AddStoreSettings(std::vector<Setting>& table) {
                          "Password at the store; replaces the one in store.url."));
   table.push_back(Text("store.password-file", "path", FIELD(std::string, store.password_file),
                        AnyText, "File that holds store.password."));
-  table.push_back(Duration("store.timeout", FIELD(Millis, store.timeout), 100ms, 1h,
-                           "Longest time that one call of the store may take."));
 }
 
 void AddGrpcSettings(std::vector<Setting>& table) {
