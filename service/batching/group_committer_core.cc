@@ -75,10 +75,15 @@ std::optional<RejectReason> GroupCommitterCore::WhyNot(SteadyTime now, const Cal
   // Of its own lane, and of the turns: not of a lane that only floods itself.
   if (load.waiting_since < now - options_.max_queue_age) return RejectReason::kQueueOld;
 
-  const auto batches_before = static_cast<int64_t>(load.groups / options_.max_batch);
-  if (batches_before > 0) {
-    const auto batch = workers_[place.worker].pace.BatchDuration(now);
-    if (call.deadline < now + (batches_before + 1) * batch) return RejectReason::kDeadlineTooNear;
+  // The age of the oldest tells of a flood late; what waits tells it now.
+  const size_t batches_before = load.groups / options_.max_batch;
+  if (batches_before == 0) return std::nullopt;
+  const ServicePace& pace = workers_[place.worker].pace;
+  if (pace.BeginAfter(now, batches_before) > now + options_.max_queue_age) {
+    return RejectReason::kQueueOld;
+  }
+  if (pace.BeginAfter(now, batches_before + 1) > call.deadline) {
+    return RejectReason::kDeadlineTooNear;
   }
   return std::nullopt;
 }

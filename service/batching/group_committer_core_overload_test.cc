@@ -144,9 +144,10 @@ TEST_P(OverloadTest, TenTimesTheCapacityKeepsGoodputNearPeakAndRecovers) {
   simulation.Offer(peak / 2, Millis(2000), patience);
 
   const auto overload = simulation.Offer(10 * peak, Millis(10'000), patience);
-  std::printf("peak %.0f good %zu late %zu expired %zu refused %zu worst %ld\n", peak, overload.good, overload.late, overload.expired, overload.refused, (long)overload.worst.count());
   EXPECT_GE(static_cast<double>(overload.good) / 10, 0.8 * peak);
   EXPECT_GT(overload.refused, overload.offered / 2);
+  // Before the first full batch has shown how slow the store is, some are accepted in vain.
+  EXPECT_LE(overload.expired + overload.late, overload.offered / 50);
   EXPECT_EQ(overload.quiet_refused, 0u) << "the flood of one namespace refused another's calls";
 
   simulation.Offer(peak / 2, Millis(5000), patience);  // time to recover

@@ -422,18 +422,37 @@ TEST(GroupCommitterCore, LongQueueOfOneNamespaceIsNoReasonToRefuseAnother) {
 
 TEST(GroupCommitterCore, CallThatCannotBeAnsweredBeforeItsDeadlineIsRefusedAtOnce) {
   CoreHarness harness({.max_batch = 10});
-  harness.Renew("a", 0);
-  harness.Advance(Millis(100));
-  harness.Done();  // a batch takes 100 ms
+  for (int i = 0; i < 30; ++i) {
+    harness.Renew("a", 0);
+    harness.Advance(Millis(100));
+    harness.Done();  // a batch takes 100 ms
+  }
   harness.Renew("a", 0);
   for (uint32_t id = 1; id <= 30; ++id) harness.Renew("a", id);
-  harness.SetPatience(Millis(399));
+  harness.SetPatience(Millis(490));  // the one under way, three full ones, its own
   harness.Renew("a", 31);
   ASSERT_TRUE(harness.refused());
   EXPECT_EQ(harness.actions().rejection->reason, RejectReason::kDeadlineTooNear);
-  harness.SetPatience(Millis(400));
+  harness.SetPatience(Millis(500));
   harness.Renew("a", 32);
   EXPECT_FALSE(harness.refused());
+}
+
+TEST(GroupCommitterCore, QueueThatWillTakeTooLongIsClosedBeforeItsCallsAreOld) {
+  CoreHarness harness({.max_batch = 10, .max_queue_age = Millis(300)});
+  for (int i = 0; i < 30; ++i) {
+    harness.Renew("a", 0);
+    harness.Advance(Millis(100));
+    harness.Done();  // a batch takes 100 ms
+  }
+  harness.Renew("a", 0);
+  uint32_t accepted = 0;
+  for (uint32_t id = 1; id <= 100; ++id) {
+    harness.Renew("a", id);
+    if (!harness.refused()) ++accepted;
+  }
+  EXPECT_EQ(accepted, 30u);  // begins after the one under way and two full ones: 300 ms
+  EXPECT_EQ(harness.actions().rejection->reason, RejectReason::kQueueOld);
 }
 
 // ---- pushback ----

@@ -16,12 +16,19 @@ void ServicePace::BatchStarted(SteadyTime now, size_t calls) {
 void ServicePace::BatchEnded(SteadyTime now, bool nothing_waits) {
   under_way_ = false;
   const auto took = std::max(now - started_, SteadyTime::duration(0));
-  usual_ = usual_.count() == 0 ? took : (3 * usual_ + took) / 4;
+  // Slowness is believed sooner than speed: a guess too low accepts calls in vain.
+  usual_ = took > usual_ ? (usual_ + took + took) / 3 : (3 * usual_ + took) / 4;
   refused_ = nothing_waits ? 0 : refused_ - std::min(refused_, calls_);
 }
 
 SteadyTime::duration ServicePace::BatchDuration(SteadyTime now) const {
   return under_way_ ? std::max(usual_, now - started_) : usual_;
+}
+
+SteadyTime ServicePace::BeginAfter(SteadyTime now, size_t batches) const {
+  const auto batch = BatchDuration(now);
+  const SteadyTime free = under_way_ ? std::max(now, started_ + batch) : now;
+  return free + static_cast<int64_t>(batches) * batch;
 }
 
 Millis ServicePace::Refuse(SteadyTime now, size_t waiting, size_t max_batch, uint64_t random) {

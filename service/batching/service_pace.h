@@ -16,6 +16,8 @@ class ServicePace {
 
   // How long a batch takes lately; a batch under way counts when it is slower.
   SteadyTime::duration BatchDuration(SteadyTime now) const;
+  // When a batch would begin before which `batches` others are to come, at the soonest.
+  SteadyTime BeginAfter(SteadyTime now, size_t batches) const;
   // `waiting` calls are before the refused one; `random` spreads the answers.
   storage::Millis Refuse(SteadyTime now, size_t waiting, size_t max_batch, uint64_t random);
 
