@@ -1,6 +1,6 @@
 """Runs the worked example of the README against a real server and compares what it prints.
 
-    readme_example.py FOLDER_OF_PROGRAMS [--update]
+    readme_example.py [--update]
 
 --update writes the output into the README instead; look at the difference before you commit it.
 Identities and times differ from run to run: they are compared by their shape.
@@ -9,16 +9,14 @@ Identities and times differ from run to run: they are compared by their shape.
 import argparse
 import difflib
 import os
-import pathlib
 import re
-import subprocess
 import sys
 import tempfile
 
 import source_tree
 
-sys.path.insert(0, str(source_tree.ROOT / "tests/testing"))
-import local_server  # noqa: E402  (its folder is not a package)
+sys.path.insert(0, str(source_tree.ROOT / "tests/e2e"))
+import snowlease_e2e  # noqa: E402  (its folder is not a package)
 
 README = source_tree.ROOT / "README.md"
 BLOCK = re.compile(r"(<!-- example: begin[^>]*-->\n```console\n)(.*?)(```\n<!-- example: end -->)", re.DOTALL)
@@ -57,14 +55,18 @@ def shape(text):
     return "\n".join(line.rstrip() for line in text.splitlines())
 
 
-def run(commands, programs, server):
-    """The output of each command; all run in one shell, as a reader would."""
+def run(commands):
+    """The output of each command; all run in one shell against one new server, as a reader would."""
     script = "".join(f"{command}\necho {END}\n" for command in commands)
-    variables = {**os.environ, "PATH": f"{programs}:{source_tree.ROOT / '.deps/bin'}:{os.environ['PATH']}",
-                 "SNOWLEASE_SERVER": server.address, "NO_COLOR": "1"}
-    with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(["bash", "-c", script], env=variables, cwd=folder, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60, check=False)
+    with tempfile.TemporaryDirectory() as directory:
+        server = snowlease_e2e.Server(directory, "--admin-enabled").start()
+        try:
+            done = snowlease_e2e.run("bash", "-c", script, timeout=60, cwd=directory, environment={
+                "PATH": f"{snowlease_e2e.BIN}:{os.environ['PATH']}", "NO_COLOR": "1",
+                "SNOWLEASE_SERVER": server.target})
+        finally:
+            server.kill()
+    sys.stderr.write(done.stderr)
     return [output.strip("\n") for output in done.stdout.split(END + "\n")[:-1]]
 
 
@@ -76,7 +78,6 @@ def update(readme, match, pairs, outputs):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("programs", type=pathlib.Path)
     parser.add_argument("--update", action="store_true")
     options = parser.parse_args()
     readme = README.read_text(encoding="utf-8")
@@ -84,12 +85,7 @@ def main():
     if not match:
         sys.exit("README.md has no worked example between its marks")
     pairs = commands_and_outputs(match.group(2))
-    server = local_server.start_real(options.programs.resolve(), "README server", "sqlite:{folder}/readme.db",
-                                     {"SNOWLEASE_ADMIN_ENABLED": "true"})
-    try:
-        outputs = run([command for command, _ in pairs], options.programs.resolve(), server)
-    finally:
-        server.stop()
+    outputs = run([command for command, _ in pairs])
     if options.update:
         update(readme, match, pairs, outputs)
         return
@@ -101,7 +97,7 @@ def main():
             print("\n".join(difflib.unified_diff(expected.splitlines(), output.splitlines(), "README.md", "printed now",
                                                  lineterm="")))
     print(f"readme example: {len(pairs)} commands, {differing} with other output; "
-          f"to mend: tests/checks/readme_example.py FOLDER_OF_PROGRAMS --update")
+          f"to mend: tests/checks/readme_example.py --update")
     sys.exit(1 if differing or len(outputs) != len(pairs) else 0)
 
 

@@ -27,7 +27,9 @@ def cpp_files():
 
 
 def is_test(path):
-    return path.startswith("tests/") or re.search(r"_test\.(cc|py)$", path) is not None
+    """Tests, and what only they use: *_test.cc, *_test_support.h, scripted_*.h and the like."""
+    name = path.rsplit("/", 1)[-1]
+    return path.startswith("tests/") or re.search(r"_test(?:_\w+)?\.\w+$|^scripted_", name) is not None
 
 
 _NOT_CODE = re.compile(
