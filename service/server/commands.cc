@@ -1,0 +1,99 @@
+#include "service/server/commands.h"
+
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "service/log/log.h"
+#include "service/server/environment.h"
+#include "service/server/health_probe.h"
+#include "service/server/server.h"
+#include "service/server/signals.h"
+#include "service/server/version.h"
+#include "storage/errors.h"
+#include "storage/store_factory.h"
+
+namespace snowlease::service {
+namespace {
+
+constexpr storage::Millis kProbeTimeout{3000};
+
+// One line: what failed, and why.
+int Fail(const std::string& what, const absl::Status& status) {
+  const std::vector<storage::FieldViolation> violations = storage::FieldViolationsOf(status);
+  if (violations.empty()) {
+    Log(LogLevel::kError, what + ": " + std::string(status.message()));
+  }
+  for (const storage::FieldViolation& violation : violations) {
+    Log(LogLevel::kError, what + ": " + violation.field + ": " + violation.description);
+  }
+  return 1;
+}
+
+void WarnOfOpenPort(const char* setting, const ListenAddress& address) {
+  if (address.IsLoopback()) return;
+  Log(LogLevel::kWarn,
+      "anybody who reaches this address can claim and release machine ids: there is neither TLS "
+      "nor authentication; keep it inside a trusted network",
+      {{"setting", setting}, {"address", address.ToString()}});
+}
+
+void Announce(Environment& environment, const Server& server) {
+  const Config& config = environment.config();
+  const std::optional<ListenAddress> http = server.http_address();
+  Log(LogLevel::kInfo, "serving",
+      {{"version", kVersion},
+       {"grpc", server.grpc_address().ToString()},
+       {"http", http ? http->ToString() : "off"},
+       {"store", storage::RedactedUrl(config.store.url)},
+       {"schema", std::to_string(environment.store()->SchemaVersion())},
+       {"store_id", environment.store()->StoreId()},
+       {"admin", config.admin.enabled ? "on" : "off"}});
+  WarnOfOpenPort("grpc.listen", server.grpc_address());
+  if (http) WarnOfOpenPort("http.listen", *http);
+}
+
+}  // namespace
+
+int Serve(const LoadedConfig& loaded) {
+  StopSignals signals;  // before anything starts a thread
+  for (const std::string& warning : loaded.warnings) Log(LogLevel::kWarn, warning);
+  storage::Clock* const clock = storage::Clock::Real();
+  auto environment = Environment::Open(loaded.config, clock);
+  if (!environment.ok()) return Fail("cannot open the store", environment.status());
+  auto server = Server::Start(environment->get());
+  if (!server.ok()) return Fail("cannot start", server.status());
+  Announce(**environment, **server);
+
+  const char* const signal = signals.Wait();
+  Log(LogLevel::kInfo, "draining", {{"signal", signal}});
+  (*server)->Drain();
+  server->reset();
+  environment->reset();
+  Log(LogLevel::kInfo, "stopped");
+  return 0;
+}
+
+int MigrateStore(const Config& config) {
+  auto store = storage::OpenStore(config.StoreUrl(), config.StoreOptions(), storage::Clock::Real());
+  if (!store.ok()) return Fail("cannot open the store", store.status());
+  const absl::Status migrated = (*store)->Migrate(storage::MigrateMode::kAuto);
+  if (!migrated.ok()) return Fail("cannot migrate the store", migrated);
+  std::cout << storage::RedactedUrl(config.store.url) << " has schema version "
+            << (*store)->SchemaVersion() << "\n";
+  return 0;
+}
+
+int CheckHealth(const Config& config) {
+  std::string fix;
+  const auto address = ParseListenAddress(config.grpc.listen, &fix);
+  const absl::Status health = ProbeHealth(address.value_or(ListenAddress{}), kProbeTimeout);
+  if (health.ok()) {
+    std::cout << "serving\n";
+    return 0;
+  }
+  std::cerr << "snowlease-server healthcheck: " << health.message() << "\n";
+  return 1;
+}
+
+}  // namespace snowlease::service
