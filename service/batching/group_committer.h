@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "service/batching/answer_thread.h"
 #include "service/batching/commit_observer.h"
 #include "service/batching/group_committer_core.h"
 #include "storage/clock.h"
@@ -31,8 +32,8 @@ struct GroupCommitterOptions {
 // the store threw.
 //
 // Thread-safe; the calls do not block. `done` is called exactly once, without locks held,
-// from a store thread, or from the caller's for calls that are refused at once. It must not
-// throw, block or call Drain. Store, clock and observer must outlive the object.
+// from a thread of this object or of Drain, or from the caller's for calls that are refused at
+// once. It must not throw, block or call Drain. Store, clock and observer must outlive the object.
 class GroupCommitter {
  public:
   using LeaseDone = std::function<void(absl::StatusOr<storage::Lease>)>;
@@ -70,6 +71,8 @@ class GroupCommitter {
   void Refuse(std::unique_ptr<PendingCall> call, const absl::Status& status);
   void Expire(const std::vector<CallId>& calls);
   void RunWorker(int index);
+  void RunBatch(const Batch& batch);
+  void Deliver(StoreBatch& answers);
   void Answered(size_t calls);  // with mutex_ held
 
   storage::LeaseStore* const store_;
@@ -82,6 +85,7 @@ class GroupCommitter {
   GroupCommitterCore core_;
   size_t unanswered_ = 0;  // accepted calls
   bool stopping_ = false;
+  AnswerThread answer_thread_;
   std::vector<std::unique_ptr<Worker>> workers_;
 };
 

@@ -394,6 +394,30 @@ TEST_F(GroupCommitterTest, DestructorAnswersWhatWasAccepted) {
   EXPECT_EQ(answered.load(), 500);
 }
 
+// ---- slow callers ----
+
+TEST_F(GroupCommitterTest, StoreIsAskedAgainWhileTheCallbacksOfABigBatchRun) {
+  StartBusy();
+  std::promise<void> asked_again;
+  std::shared_future<void> released = asked_again.get_future().share();
+  std::atomic<int> answered{0};
+  for (uint32_t i = 1; i <= 100; ++i) {
+    committer_->Renew(RenewOf(i), kNever, [&](const absl::StatusOr<storage::Lease>&) {
+      if (answered.fetch_add(1) == 0) released.wait();
+    });
+  }
+  store_.Open();
+  EXPECT_THAT(busy_.Get(), IsOk());
+  ASSERT_TRUE(store_.AwaitCalls(2));
+  LeaseAnswer other;
+  committer_->Renew(RenewOf(500), kNever, other.Done());
+  EXPECT_THAT(other.Get(), IsOk());
+  EXPECT_LE(answered.load(), 1);
+  asked_again.set_value();
+  committer_->Drain();
+  EXPECT_EQ(answered.load(), 100);
+}
+
 // ---- many threads ----
 
 TEST_F(GroupCommitterTest, EveryCallOfManyThreadsIsAnsweredOnceWithItsOwnAnswer) {
