@@ -28,13 +28,18 @@ using storage::Millis;
 // channelz); ours need none.
 constexpr int kMaxThreads = 16;
 
-// Reflection for this server alone; gRPC's own function turns it on for the process.
-class ReflectionOption final : public grpc::ServerBuilderOption {
+// gRPC's plugins are on for every server of the process once they are known to it;
+// this takes those away that this server is not to have.
+class WithoutPlugin final : public grpc::ServerBuilderOption {
  public:
+  explicit WithoutPlugin(std::string name) : name_(std::move(name)) {}
   void UpdateArguments(grpc::ChannelArguments* /*arguments*/) override {}
   void UpdatePlugins(std::vector<std::unique_ptr<grpc::ServerBuilderPlugin>>* plugins) override {
-    plugins->push_back(std::make_unique<grpc::reflection::ProtoServerReflectionPlugin>());
+    std::erase_if(*plugins, [this](const auto& plugin) { return plugin->name() == name_; });
   }
+
+ private:
+  const std::string name_;
 };
 
 int ToInt(Millis duration) {
@@ -93,6 +98,8 @@ absl::Status GrpcServer::Impl::Start(const GrpcServerOptions& options) {
   // told, and a hostile one must not fill the log.
   google::protobuf::SetLogHandler(nullptr);
   grpc::EnableDefaultHealthCheckService(true);
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  if (options.channelz) grpc::channelz::experimental::InitChannelzService();
   grpc::ServerBuilder builder;
   builder.AddListeningPort(
       options.listen, options.credentials ? options.credentials : grpc::InsecureServerCredentials(),
@@ -107,8 +114,11 @@ absl::Status GrpcServer::Impl::Start(const GrpcServerOptions& options) {
   quota.Resize(options.memory_quota_bytes);
   quota.SetMaxThreads(kMaxThreads);
   builder.SetResourceQuota(quota);
-  if (options.reflection) builder.SetOption(std::make_unique<ReflectionOption>());
-  if (options.channelz) grpc::channelz::experimental::InitChannelzService();
+  const auto leave_out = [&builder](const std::string& plugin) {
+    builder.SetOption(std::make_unique<WithoutPlugin>(plugin));
+  };
+  if (!options.reflection) leave_out(grpc::reflection::ProtoServerReflectionPlugin().name());
+  if (!options.channelz) leave_out("channelz_service");
   server = builder.BuildAndStart();
   if (server == nullptr) {
     return storage::InvalidArgumentError({{"grpc.listen", "cannot listen on " + options.listen +

@@ -66,7 +66,7 @@ class Checker {
 
   void MachineBits(uint32_t bits) {
     if (bits >= 1 && bits <= storage::kMaxMachineBits) return;
-    Add("machine_bits", "is " + Count(bits) + ": use 1..30");
+    Add("machine_bits", "is " + Count(bits) + ": use 1..30 bits");
   }
 
   void MachineId(const auto& request) {
