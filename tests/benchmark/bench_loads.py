@@ -43,7 +43,10 @@ def bench(server, *arguments):
     done = snowlease_e2e.cli(server, "bench", *arguments, "-o", "json", timeout=120)
     if done.returncode != 0:
         sys.exit(f"snowlease bench {arguments} failed on {server.log_path.stem}:\n{done.stdout}{done.stderr}")
-    return json.loads(done.stdout)
+    result = json.loads(done.stdout)
+    if result["errors"]:
+        sys.exit(f"snowlease bench {arguments} on {server.log_path.stem}: {result['errors']}")
+    return result
 
 
 def service_loads(servers, seconds):
@@ -60,8 +63,8 @@ def service_loads(servers, seconds):
                 "--leases", 2048)
     measure("renew alone p50", "p50_us", "renew", "--outstanding", 1, "--channels", 1, "--leases", 1)
     measure("keepalive", "per_second", "keepalive", "--outstanding", 512, "--channels", 4, "--leases", 2048)
-    measure("claim 512", "per_second", "claim", "--outstanding", 512, "--channels", 4)
-    measure("claim 1", "per_second", "claim", "--outstanding", 1, "--channels", 1)
+    measure("claim 512", "per_second", "claim", "--outstanding", 512, "--channels", 4, "--leases", 4096)
+    measure("claim 1", "per_second", "claim", "--outstanding", 1, "--channels", 1, "--leases", 4096)
     return values
 
 
