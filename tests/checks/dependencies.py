@@ -37,7 +37,9 @@ def reason_against(path, included):
     for backend, header in DRIVERS.items():
         if re.match(header, included) and not path.startswith(f"storage/{backend}/") and not test:
             return f"driver headers stop in storage/{backend}"
-    if (PROTO.match(included) or GRPC.match(included)) and not path.startswith(PROTO_ROOMS):
+    # gRPC's own log lines go into ours.
+    is_log_bridge = path.startswith("service/log/") and included == "grpc/support/log.h"
+    if (PROTO.match(included) or GRPC.match(included)) and not path.startswith(PROTO_ROOMS) and not is_log_bridge:
         return "proto and gRPC types stop in service/rpc, service/http, service/server and client"
     if not OURS.match(included) or test:
         return None
