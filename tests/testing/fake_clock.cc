@@ -37,10 +37,10 @@ void FakeClock::WaitUntil(std::condition_variable& condition, std::unique_lock<s
     waiters_changed_.notify_all();
   }
   // Advance cannot take the waiter's lock (the order of locks would turn round), so
-  // its notification may fall between registering and waiting: look again.
-  while (SteadyNow() < until) {
-    if (condition.wait_for(lock, kRecheck) == std::cv_status::no_timeout) break;
-  }
+  // its notification may fall between registering and waiting; and one that falls
+  // on the end of a short wait is not told from none. So the waiter wakes early, now
+  // and then, and looks for itself.
+  condition.wait_for(lock, kRecheck);
   const std::lock_guard own(mutex_);
   waiters_.erase(std::find(waiters_.begin(), waiters_.end(), &condition));
 }

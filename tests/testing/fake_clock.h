@@ -17,7 +17,8 @@ class FakeClock final : public storage::Clock {
 
   storage::HostTime Now() const override;
   storage::SteadyTime SteadyNow() const override;
-  // Returns when the condition is notified or the fake steady clock reaches `until`.
+  // Returns when the condition is notified, when the fake steady clock reaches `until`,
+  // and now and then without a reason.
   void WaitUntil(std::condition_variable& condition, std::unique_lock<std::mutex>& lock,
                  storage::SteadyTime until) override;
 
