@@ -34,6 +34,7 @@ using storage::Reason;
 using storage::ReleaseSpec;
 using storage::RenewSpec;
 using storage::StoreTime;
+using ::testing::Not;
 
 inline constexpr Millis kMinute{60'000};
 inline constexpr Millis kSafeGuard{300'000};
