@@ -31,6 +31,7 @@ struct Config {
     std::string user;
     std::string password;  // the loader fills it from password_file, too
     std::string password_file;
+    storage::Millis timeout{5000};
   } store;
 
   struct Grpc {

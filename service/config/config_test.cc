@@ -1,6 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <sstream>
+
 #include "service/config/config_loader.h"
 #include "service/config/settings.h"
 
@@ -249,6 +252,17 @@ TEST_F(ConfigTest, HelpNamesEverySetting) {
   for (const Setting& setting : Settings()) {
     EXPECT_THAT(HelpText(), HasSubstr(setting.secret ? setting.Variable() : setting.Flag()));
     EXPECT_THAT(HelpText(), HasSubstr(setting.doc));
+  }
+}
+
+TEST_F(ConfigTest, EverySettingIsDocumentedWithItsDefault) {
+  std::ifstream file(SNOWLEASE_SOURCE_DIR "/docs/operations.md");
+  std::stringstream docs;
+  docs << file.rdbuf();
+  for (const Setting& setting : Settings()) {
+    const std::vector<std::string> items = setting.get(Config());
+    const std::string value = items.empty() || items[0].empty() ? "" : "`" + items[0] + "`";
+    EXPECT_THAT(docs.str(), HasSubstr("| `" + setting.key + "` | " + value)) << setting.key;
   }
 }
 

@@ -219,6 +219,8 @@ void AddStoreSettings(std::vector<Setting>& table) {
                          "Password at the store; replaces the one in store.url."));
   table.push_back(Text("store.password-file", "path", FIELD(std::string, store.password_file),
                        AnyText, "File that holds store.password."));
+  table.push_back(Duration("store.timeout", FIELD(Millis, store.timeout), 100ms, 1h,
+                           "Longest time that one batch may take at the store."));
 }
 
 void AddGrpcSettings(std::vector<Setting>& table) {
@@ -248,9 +250,10 @@ void AddHttpSettings(std::vector<Setting>& table) {
       Switch("http.enabled", FIELD(bool, http.enabled), "Serve metrics, health and the JSON API."));
   table.push_back(Text("http.listen", "host:port", FIELD(std::string, http.listen), CheckAddress,
                        "Address of the HTTP port; port 0 takes a free one."));
-  table.push_back(List("http.allowed-hosts", FIELD(Items, http.allowed_hosts), AnyList,
-                       "Host names that requests may be addressed to; none: any, or on a loopback "
-                       "address only loopback names."));
+  table.push_back(
+      List("http.allowed-hosts", FIELD(Items, http.allowed_hosts), AnyList,
+           "Host names that requests may use besides localhost and addresses; empty: any, "
+           "but none on a loopback address."));
   table.push_back(
       Number("http.threads", FIELD(int64_t, http.threads), 2, 256, "Requests served at a time."));
   table.push_back(Duration("http.request-timeout", FIELD(Millis, http.request_timeout), 100ms, 1h,

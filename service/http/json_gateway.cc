@@ -43,15 +43,34 @@ class Answer {
   std::optional<absl::StatusOr<Response>> result_;
 };
 
+// "machine_bits" as it is written in JSON.
+std::string JsonName(const std::string& path) {
+  std::string name;
+  for (size_t i = 0; i < path.size(); ++i) {
+    const bool joins = path[i] == '_' && i + 1 < path.size() && std::islower(path[i + 1]) != 0;
+    name += joins ? static_cast<char>(std::toupper(path[++i])) : path[i];
+  }
+  return name;
+}
+
+// Protobuf tells the field, where it knows it, as "(machine_bits): invalid value ...".
+absl::Status ParseFault(const std::string& message_type, const std::string& what) {
+  const size_t end = what.find("): ");
+  if (!what.starts_with('(') || end == std::string::npos || end == 1) {
+    return storage::InvalidArgumentError(
+        {{"body", "is not the JSON of " + message_type + ": " + what}});
+  }
+  const std::string field = what.substr(1, end - 1);
+  return storage::InvalidArgumentError({{field, JsonName(field) + what.substr(end + 1)}});
+}
+
 absl::Status Parse(const std::string& body, google::protobuf::Message* request) {
   if (body.empty()) {
     return storage::InvalidArgumentError({{"body", "is empty; send a JSON object such as {}"}});
   }
   const auto parsed = JsonStringToMessage(body, request);
   if (parsed.ok()) return absl::OkStatus();
-  return storage::InvalidArgumentError(
-      {{"body", "is not the JSON of " + request->GetDescriptor()->full_name() + ": " +
-                    std::string(parsed.message())}});
+  return ParseFault(request->GetDescriptor()->full_name(), std::string(parsed.message()));
 }
 
 template <typename Response>

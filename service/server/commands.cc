@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "service/log/grpc_log.h"
 #include "service/log/log.h"
 #include "service/server/environment.h"
 #include "service/server/health_probe.h"
@@ -57,6 +58,7 @@ void Announce(Environment& environment, const Server& server) {
 
 int Serve(const LoadedConfig& loaded) {
   StopSignals signals;  // before anything starts a thread
+  RedirectGrpcLog();
   for (const std::string& warning : loaded.warnings) Log(LogLevel::kWarn, warning);
   storage::Clock* const clock = storage::Clock::Real();
   auto environment = Environment::Open(loaded.config, clock);
@@ -85,6 +87,7 @@ int MigrateStore(const Config& config) {
 }
 
 int CheckHealth(const Config& config) {
+  RedirectGrpcLog();
   std::string fix;
   const auto address = ParseListenAddress(config.grpc.listen, &fix);
   const absl::Status health = ProbeHealth(address.value_or(ListenAddress{}), kProbeTimeout);

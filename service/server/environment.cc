@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "service/server/timeout_lease_store.h"
 #include "service/server/version.h"
 #include "storage/decorators/deadline_lease_store.h"
 #include "storage/decorators/metered_lease_store.h"
@@ -31,9 +32,11 @@ HandlerOptions MachineIdOptions(const Config& config) {
 }
 
 std::unique_ptr<storage::LeaseStore> Decorated(std::unique_ptr<storage::LeaseStore> store,
-                                               ServerMetrics* metrics, storage::Clock* clock) {
+                                               ServerMetrics* metrics, storage::Clock* clock,
+                                               storage::Millis timeout) {
   auto metered = std::make_unique<storage::MeteredLeaseStore>(std::move(store), metrics, clock);
-  return std::make_unique<storage::DeadlineLeaseStore>(std::move(metered), clock);
+  auto timely = std::make_unique<storage::DeadlineLeaseStore>(std::move(metered), clock);
+  return std::make_unique<TimeoutLeaseStore>(std::move(timely), clock, timeout);
 }
 
 }  // namespace
@@ -52,7 +55,7 @@ Environment::Environment(const Config& config, storage::Clock* clock,
     : config_(config),
       clock_(clock),
       metrics_({kVersion, store->GetCapabilities().backend, config.metrics.namespaces}, clock),
-      store_(Decorated(std::move(store), &metrics_, clock)),
+      store_(Decorated(std::move(store), &metrics_, clock, config.store.timeout)),
       committer_(store_.get(), clock, CommitterOptions(config), &metrics_),
       executor_(kExecutorThreads, kExecutorQueue),
       machine_ids_(&committer_, store_.get(), &executor_, clock, MachineIdOptions(config)),
