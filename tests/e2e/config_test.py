@@ -30,16 +30,16 @@ class ConfigTest(E2ECase):
     def test_all_faults_are_listed_at_once_with_source_and_fix(self):
         result = self.check(
             "--drain-timeout=0", "--lease-history=0", "--http-threads=many", "extra",
-            self.yaml("store:\n  url: mongodb://x\n  timeout: 5\nbatching:\n  max-batch: 100\n  max-queue: 10\n"),
+            self.yaml("store:\n  url: mongodb://x\ngrpc:\n  keepalive-time: 5\nbatching:\n  max-batch: 100\n  max-queue: 10\n"),
             environment={"SNOWLEASE_LOG_LEVEL": "loud", "SNOWLEASE_ADMIN_ENABLED": "yes"})
         self.assert_refused(
             result, "drain.timeout (flag --drain-timeout): must be positive", "lease.history", "http.threads",
-            "extra", "store.url", "sqlite:PATH", "store.timeout", "batching.max-queue", "log.level",
+            "extra", "store.url", "sqlite:PATH", "grpc.keepalive-time", "batching.max-queue", "log.level",
             "trace|debug|info|warn|error", "admin.enabled", "environment SNOWLEASE_LOG_LEVEL", code=USAGE)
         self.assertEqual(result.stdout, "")
 
     def test_timeouts_of_zero_are_refused(self):
-        for setting in ("store-timeout", "drain-timeout", "http-request-timeout", "grpc-keepalive-timeout",
+        for setting in ("drain-timeout", "http-request-timeout", "grpc-keepalive-timeout",
                         "batching-max-queue-age", "lease-max-clock-ahead"):
             result = self.check(f"--{setting}=0")
             self.assert_refused(result, f"--{setting}", "must be positive", code=USAGE)

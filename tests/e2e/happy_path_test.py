@@ -4,9 +4,10 @@ import json
 import unittest
 
 from json_api import incarnation, now_ms
-from snowlease_e2e import E2ECase, cli, grpcurl
+from snowlease_e2e import E2ECase, call_raw, cli, grpcurl
 
 SERVICE = "snowlease.v1.MachineIdService"
+HEALTH, SERVING = "/grpc.health.v1.Health/Check", "0801"
 
 
 class HappyPathTest(E2ECase):
@@ -46,28 +47,40 @@ class HappyPathTest(E2ECase):
             return json.loads(result.stdout)
         lease = call("Claim", {"namespace": "orders", "instanceId": "a", "incarnationId": incarnation(),
                                "machineBits": 10, "clientTimeMs": now_ms()})["lease"]
-        grant = {key: lease[key] for key in ("namespace", "machineId", "instanceId", "token")}
+        grant = {key: lease[key] for key in ("namespace", "machine_id", "instance_id", "token")}
         last = now_ms()
         renewed = call("Renew", {**grant, "lastTimestampMs": last, "clientTimeMs": now_ms()})["lease"]
-        self.assertEqual((renewed["machineId"], renewed["watermarkMs"]), (0, str(last)))
+        self.assertEqual((renewed["machine_id"], renewed["watermark_ms"]), (0, str(last)))
         self.assertEqual(call("Release", {**grant, "lastTimestampMs": last}), {})
         read = call("Watermark", {"namespace": "orders", "machineId": 0})
-        self.assertEqual(read["watermarkMs"], str(last))
+        self.assertEqual(read["watermark_ms"], str(last))
         lost = grpcurl(server, f"{SERVICE}/Renew", {**grant, "clientTimeMs": now_ms()})
         self.assertNotEqual(lost.returncode, 0)
         for text in ("FailedPrecondition", "MACHINE_ID_LOST", '"cause": "RELEASED"', "google.rpc.ErrorInfo"):
             self.assertIn(text, lost.stderr)
 
-    def test_reflection_describes_services_and_health_answers(self):
+    def test_reflection_lists_and_describes_the_services(self):
         server = self.server()
         listed = grpcurl(server, "list")
         self.assertEqual(listed.returncode, 0, listed.stderr)
         for name in (SERVICE, "snowlease.v1.AdminService", "grpc.health.v1.Health"):
             self.assertIn(name, listed.stdout)
-            health = grpcurl(server, "grpc.health.v1.Health/Check", {"service": name})
-            if name != "grpc.health.v1.Health":
-                self.assertEqual(json.loads(health.stdout), {"status": "SERVING"}, health.stderr)
-        self.assertEqual(json.loads(grpcurl(server, "grpc.health.v1.Health/Check").stdout), {"status": "SERVING"})
+        self.assertNotIn("duplicate", server.log())
+        described = grpcurl(server, "describe", f"{SERVICE}.Claim")
+        self.assertIn("rpc Claim ( .snowlease.v1.ClaimRequest ) returns ( .snowlease.v1.ClaimResponse )",
+                      described.stdout, described.stderr)
+
+    def test_reflection_can_be_switched_off(self):
+        listed = grpcurl(self.server("--grpc-reflection=false"), "list")
+        self.assertNotEqual(listed.returncode, 0, listed.stdout)
+        self.assertIn("does not support the reflection API", listed.stderr)
+
+    def test_health_answers_for_the_server_and_each_service(self):
+        server = self.server()
+        for name in (b"", SERVICE.encode(), b"snowlease.v1.AdminService"):
+            answer = call_raw(server, HEALTH, b"\x0a" + bytes([len(name)]) + name)
+            self.assertEqual((answer["code"], answer["response"]), ("0", SERVING), name)
+        self.assertEqual(call_raw(server, HEALTH, b"\x0a\x01x")["code"], "5")
 
     def test_command_line(self):
         server = self.server("--admin-enabled")

@@ -177,7 +177,7 @@ def run(*command, stdin=None, environment=None, timeout=20, **options):
     """Runs a program to its end; text in and out."""
     return subprocess.run([str(part) for part in command], input=stdin, capture_output=True, text=True,
                           env=clean_environment(environment), timeout=timeout,
-                          stdin=subprocess.DEVNULL if stdin is None else None,
+                          **({"stdin": subprocess.DEVNULL} if stdin is None else {}),
                           preexec_fn=die_with_parent(), **options)
 
 
@@ -192,12 +192,20 @@ def cli(server, *arguments, **options):
     return run(CLI, *where, *arguments, **options)
 
 
-def grpcurl(server, method, body=None, flags=()):
-    """Calls a method through reflection; `body` is a dict or JSON text."""
-    if method == "list":
-        return run(GRPCURL, "-plaintext", *flags, server.target, "list")
+def grpcurl(server, method, body=None):
+    """Calls a method through reflection, `body` a dict or JSON text; or list, or describe and a symbol."""
+    if method in ("list", "describe"):
+        return run(GRPCURL, "-plaintext", server.target, method, *([body] if body else []))
     data = body if isinstance(body, str) else json.dumps(body or {})
-    return run(GRPCURL, "-plaintext", *flags, "-d", data, server.target, method)
+    return run(GRPCURL, "-plaintext", "-d", data, server.target, method)
+
+
+def call_raw(server, method, message):
+    """Sends bytes as the request of a gRPC method; a dict with code, reason, message and response (in hex)."""
+    result = run(TEST_CLIENT, "raw", server.target, method, stdin=message.hex())
+    if result.returncode != 0:
+        raise AssertionError(result.stderr)
+    return json.loads(result.stdout)
 
 
 def start_client(server, *arguments):

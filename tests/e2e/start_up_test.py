@@ -1,5 +1,6 @@
 """What keeps a server from starting, and what it then says."""
 
+import contextlib
 import os
 import socket
 import sqlite3
@@ -42,12 +43,12 @@ class StartUpTest(E2ECase):
 
     def test_second_server_on_one_sqlite_file_is_told_who_has_it(self):
         first = self.server()
-        result = self.start_server("--store-timeout=500ms")
+        result = self.start_server()
         self.assert_refused(result, "leases.db", "in use by process " + str(first.pid), "one server")
         first.api.claim()
         link = self.directory / "link.db"
         link.symlink_to(self.directory / "leases.db")
-        self.assert_refused(self.start_server("--store-timeout=500ms", store=f"sqlite:{link}"), "in use by process")
+        self.assert_refused(self.start_server(store=f"sqlite:{link}"), "in use by process")
 
     def test_lock_of_a_crashed_server_is_free(self):
         server = self.server()
@@ -125,30 +126,28 @@ class StartUpTest(E2ECase):
 
     def test_database_of_another_program_is_left_alone(self):
         path = self.directory / "leases.db"
-        with sqlite3.connect(path) as database:
-            database.execute("CREATE TABLE songs (name TEXT)")
-        database.close()
-        before = path.read_bytes()
-        result = self.start_server()
-        self.assert_refused(result, "leases.db")
-        self.assertEqual(path.read_bytes(), before)
+        self._execute(path, "CREATE TABLE songs (name TEXT)")
+        for mode in ("auto", "check", "off"):
+            self.assert_refused(self.start_server(f"--store-migrate={mode}"), "leases.db", "songs", "another program",
+                                "name another")
+        self.assertEqual(self._execute(path, "SELECT name FROM sqlite_master"), [("songs",)])
+
+    @staticmethod
+    def _execute(path, statement):
+        with contextlib.closing(sqlite3.connect(path)) as database, database:
+            return database.execute(statement).fetchall()
 
     def test_schema_of_a_newer_version_is_refused_with_both_versions(self):
         self.server().stop()
         path = self.directory / "leases.db"
-        database = sqlite3.connect(path)
-        tables = [row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        self.assertTrue(SCHEMA_TABLE in tables, tables)
-        database.execute(f"UPDATE {SCHEMA_TABLE} SET {SCHEMA_COLUMN} = 9999")
-        database.commit()
-        database.close()
-        self.assert_refused(self.start_server(), "9999", "1")
+        self._execute(path, "UPDATE snowlease_schema SET version = 9999, oldest_admitted = 9998")
+        self.assert_refused(self.start_server(), "version 9999", "9998", "this one is version 1", "newer")
 
     def test_missing_tables_with_migrate_off_give_the_command(self):
         """F32, on SQLite."""
         for mode in ("off", "check"):
             result = self.start_server(f"--store-migrate={mode}")
-            self.assert_refused(result, "snowlease-server migrate")
+            self.assert_refused(result, "snowlease-server migrate", "--store-migrate=auto")
         store = f"--store-url=sqlite:{self.directory / 'leases.db'}"
         migrated = run_server("migrate", store)
         self.assertEqual(migrated.returncode, 0, migrated.stderr)
@@ -170,8 +169,6 @@ class StartUpTest(E2ECase):
         bad = run_server("healthcheck", f"--grpc-listen={server.target}")
         self.assert_refused(bad, server.target)
 
-
-SCHEMA_TABLE, SCHEMA_COLUMN = "snowlease_schema", "version"
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,4 +1,5 @@
 #include <condition_variable>
+#include <iostream>
 #include <mutex>
 
 #include "grpcpp/generic/generic_stub.h"
@@ -17,9 +18,22 @@ std::string FromHex(const std::string& hex) {
   return bytes;
 }
 
+std::string ToHex(const grpc::ByteBuffer& buffer) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  grpc::Slice slice;
+  std::string hex;
+  if (!buffer.Valid() || !buffer.DumpToSingleSlice(&slice).ok()) return hex;
+  for (size_t i = 0; i < slice.size(); ++i) {
+    hex += {kDigits[slice.begin()[i] >> 4], kDigits[slice.begin()[i] & 15]};
+  }
+  return hex;
+}
+
 }  // namespace
 
-int Raw(const std::string& server, const std::string& method, const std::string& hex) {
+int Raw(const std::string& server, const std::string& method) {
+  std::string hex;
+  std::cin >> hex;
   const grpc::Slice slice(FromHex(hex));
   const grpc::ByteBuffer request(&slice, 1);
   grpc::ByteBuffer response;
@@ -42,7 +56,7 @@ int Raw(const std::string& server, const std::string& method, const std::string&
   Report({{"code", std::to_string(status.error_code())},
           {"reason", status.ok() ? "" : ReasonOf(status)},
           {"message", status.error_message()},
-          {"bytes", std::to_string(response.Length())}});
+          {"response", ToHex(response)}});
   return 0;
 }
 

@@ -29,7 +29,7 @@ int Usage() {
                "       snowlease-test-client flood SERVER NAMESPACE RATE SECONDS OUTSTANDING\n"
                "       snowlease-test-client stream SERVER NAMESPACE LEASES\n"
                "       snowlease-test-client connections SERVER NAMESPACE COUNT\n"
-               "       snowlease-test-client raw SERVER METHOD HEX\n");
+               "       snowlease-test-client raw SERVER METHOD <HEX\n");
   return 2;
 }
 
@@ -91,11 +91,12 @@ std::string ReasonOf(const grpc::Status& status) {
 
 int main(int argc, char** argv) {
   using namespace snowlease::testing;
-  if (argc < 5) return Usage();
+  if (argc < 4) return Usage();
   const std::string command = argv[1];
   const std::string server = argv[2];
   const std::string name_space = argv[3];
-  if (command == "raw") return Raw(server, argv[3], argv[4]);
+  if (command == "raw") return Raw(server, argv[3]);
+  if (argc < 5) return Usage();
   const int number = std::atoi(argv[4]);
   if (command == "hold") return Hold(server, name_space, number);
   if (command == "stream") return Stream(server, name_space, number);

@@ -48,8 +48,8 @@ int Stream(const std::string& server, const std::string& name_space, int leases)
 // Opens `count` connections with one call each and keeps them until input ends.
 int Connections(const std::string& server, const std::string& name_space, int count);
 
-// Sends bytes (in hex) as the request of a unary method, named "/package.Service/Method",
-// and reports the status.
-int Raw(const std::string& server, const std::string& method, const std::string& hex);
+// Sends the bytes that standard input has in hex as the request of a unary method,
+// named "/package.Service/Method", and reports the status and the answer's bytes.
+int Raw(const std::string& server, const std::string& method);
 
 }  // namespace snowlease::testing
