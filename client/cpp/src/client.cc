@@ -8,11 +8,10 @@
 #include <grpcpp/generic/generic_stub.h>
 
 #include "absl/strings/str_cat.h"
-#include "client/cpp/src/deadline.h"
 #include "client/cpp/src/endpoint_pool.h"
 #include "client/cpp/src/health.h"
 #include "client/cpp/src/keep_alive_stream.h"
-#include "client/cpp/src/status.h"
+#include "snowlease/grpc.h"
 
 namespace snowlease::client {
 namespace {
@@ -121,7 +120,7 @@ absl::Status Client::CheckHealth(const std::string& service, const CallOptions& 
         auto answer = answered->get_future();
         grpc::GenericStub(endpoint.channel)
             .UnaryCall(context, kHealthMethod, {}, &request, &response,
-                       [answered](grpc::Status status) { answered->set_value(status); });
+                       [answered](grpc::Status result) { answered->set_value(result); });
         return answer.get();
       });
   if (!status.ok()) return status;

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cpp/src/digits.h"
+#include "snowlease/grpc.h"
 
 namespace snowlease::client {
 namespace {
@@ -25,8 +26,6 @@ grpc::ChannelArguments Arguments(const ClientOptions& options) {
   return arguments;
 }
 
-}  // namespace
-
 absl::Status CheckEndpoint(const std::string& endpoint) {
   const size_t colon = endpoint.rfind(':');
   const std::string host = colon == endpoint.npos ? endpoint : endpoint.substr(0, colon);
@@ -39,16 +38,24 @@ absl::Status CheckEndpoint(const std::string& endpoint) {
       absl::StrCat("'", endpoint, "' is no server address: write host:port or [IPv6]:port"));
 }
 
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<grpc::Channel>> NewChannel(const std::string& endpoint,
+                                                          const ClientOptions& options) {
+  const absl::Status checked = CheckEndpoint(endpoint);
+  if (!checked.ok()) return checked;
+  auto credentials = options.credentials ? options.credentials : grpc::InsecureChannelCredentials();
+  return grpc::CreateCustomChannel("dns:///" + endpoint, credentials, Arguments(options));
+}
+
 absl::StatusOr<std::shared_ptr<EndpointPool>> EndpointPool::Create(const ClientOptions& options) {
   if (options.endpoints.empty()) return absl::InvalidArgumentError("endpoints is empty");
-  auto credentials = options.credentials ? options.credentials : grpc::InsecureChannelCredentials();
-  const grpc::ChannelArguments arguments = Arguments(options);
   std::shared_ptr<EndpointPool> pool(new EndpointPool);
   for (const std::string& address : options.endpoints) {
-    const absl::Status checked = CheckEndpoint(address);
-    if (!checked.ok()) return checked;
+    auto channel = NewChannel(address, options);
+    if (!channel.ok()) return channel.status();
     Endpoint endpoint;
-    endpoint.channel = grpc::CreateCustomChannel("dns:///" + address, credentials, arguments);
+    endpoint.channel = *std::move(channel);
     endpoint.machine_ids = v1::MachineIdService::NewStub(endpoint.channel);
     endpoint.admin = v1::AdminService::NewStub(endpoint.channel);
     pool->endpoints_.push_back(std::move(endpoint));

@@ -37,7 +37,4 @@ class EndpointPool {
   std::atomic<size_t> turn_{0};
 };
 
-// INVALID_ARGUMENT unless it is host:port or [IPv6]:port.
-absl::Status CheckEndpoint(const std::string& endpoint);
-
 }  // namespace snowlease::client

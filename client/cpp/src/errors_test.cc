@@ -1,13 +1,12 @@
 #include "snowlease/errors.h"
 
-#include "client/cpp/src/endpoint_pool.h"
 #include "client/cpp/src/health.h"
-#include "client/cpp/src/status.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/duration.pb.h"
 #include "google/rpc/error_details.pb.h"
 #include "gtest/gtest.h"
 #include "snowlease/client.h"
+#include "snowlease/grpc.h"
 #include "snowlease/v1/error_reason.pb.h"
 
 namespace snowlease::client {
@@ -113,11 +112,11 @@ TEST(ErrorsTest, RetryableIsDecidedByReason) {
 TEST(EndpointTest, AddressesAreHostAndPort) {
   for (const char* good :
        {"127.0.0.1:7070", "localhost:1", "[::1]:7070", "a-b.example.org:65535"}) {
-    EXPECT_TRUE(CheckEndpoint(good).ok()) << good;
+    EXPECT_TRUE(NewChannel(good, {}).ok()) << good;
   }
   for (const char* bad : {"", "localhost", "localhost:", ":7070", "localhost:0", "localhost:65536",
                           "::1:7070", "http://localhost:7070", "local host:1", "[::1]", "a:b"}) {
-    EXPECT_TRUE(absl::IsInvalidArgument(CheckEndpoint(bad))) << bad;
+    EXPECT_TRUE(absl::IsInvalidArgument(NewChannel(bad, {}).status())) << bad;
   }
 }
 

@@ -10,8 +10,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include "absl/container/flat_hash_map.h"
-#include "client/cpp/src/deadline.h"
-#include "client/cpp/src/status.h"
+#include "snowlease/grpc.h"
 
 namespace snowlease::client {
 namespace {

@@ -1,7 +1,7 @@
 #include "client/cpp/src/scripted_server.h"
 
-#include "client/cpp/src/deadline.h"
 #include "google/rpc/error_details.pb.h"
+#include "snowlease/grpc.h"
 
 namespace snowlease::client {
 

@@ -1,4 +1,4 @@
-#include "client/cpp/src/status.h"
+#include "snowlease/grpc.h"
 
 #include <charconv>
 
@@ -51,6 +51,11 @@ absl::StatusCode CodeOf(int code) {
 }
 
 }  // namespace
+
+gpr_timespec DeadlineIn(milliseconds duration) {
+  return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+                      gpr_time_from_millis(duration.count(), GPR_TIMESPAN));
+}
 
 absl::Status FromRpcStatus(const google::rpc::Status& status) {
   absl::Status result(CodeOf(status.code()), status.message());
