@@ -93,6 +93,7 @@ class Checker {
     }
   }
 
+  // A timestamp of a lease without window end is bounded by nothing else.
   void PlausibleTime(const std::string& field, int64_t ms) {
     NotNegative(field, ms);
     if (ms >= kTimeEnd) Add(field, "is 2^53 or more: send ms since 1970, not a finer unit");
@@ -190,7 +191,7 @@ void CheckProof(Checker& check, const v1::ComebackProof& proof) {
   if (!proof.has_reserved_until_ms()) {
     check.Add("proof.reserved_until_ms", "is required: the last timestamp reserved, 0 for none");
   } else {
-    check.NotNegative("proof.reserved_until_ms", proof.reserved_until_ms());
+    check.PlausibleTime("proof.reserved_until_ms", proof.reserved_until_ms());
   }
 }
 
@@ -244,7 +245,7 @@ absl::Status Validate(const v1::RenewRequest& request) {
   check.Name("namespace", request.namespace_());
   check.MachineId(request);
   CheckGrant(check, request);
-  check.NotNegative("last_timestamp_ms", request.last_timestamp_ms());
+  check.PlausibleTime("last_timestamp_ms", request.last_timestamp_ms());
   check.ClientTime(request);
   return check.Result();
 }
@@ -254,7 +255,7 @@ absl::Status Validate(const v1::ReleaseRequest& request) {
   check.Name("namespace", request.namespace_());
   check.MachineId(request);
   CheckGrant(check, request);
-  check.NotNegative("last_timestamp_ms", request.last_timestamp_ms());
+  check.PlausibleTime("last_timestamp_ms", request.last_timestamp_ms());
   if (request.abandon() && request.last_timestamp_ms() > 0) {
     check.Add("abandon", "is for a start that issued nothing: leave last_timestamp_ms out");
   }
@@ -270,7 +271,7 @@ absl::Status Validate(const v1::WatermarkRequest& request) {
     if (!request.raise().has_raise_to_ms()) {
       check.Add("raise.raise_to_ms", "is required: the new watermark in ms since 1970");
     }
-    check.NotNegative("raise.raise_to_ms", request.raise().raise_to_ms());
+    check.PlausibleTime("raise.raise_to_ms", request.raise().raise_to_ms());
   }
   return check.Result();
 }

@@ -255,6 +255,29 @@ TEST(ValidationTest, ReleaseAbandonContradictsATimestamp) {
   EXPECT_THAT(Fields(Validate(request)), ElementsAre("last_timestamp_ms"));
 }
 
+// Without a window end nothing else bounds them: the id would never be granted again.
+TEST(ValidationTest, TimestampsOfAFinerUnitAreRefused) {
+  constexpr int64_t kNanos = 1'790'000'000'000'000'000;
+  v1::ReleaseRequest release;
+  release.set_namespace_("orders");
+  release.set_machine_id(0);
+  release.set_instance_id("orders-1");
+  release.set_token(1);
+  release.set_last_timestamp_ms(kNanos);
+  EXPECT_THAT(Fields(Validate(release)), ElementsAre("last_timestamp_ms"));
+  v1::RenewRequest renewal;
+  renewal.set_last_timestamp_ms(kNanos);
+  EXPECT_THAT(Fields(Validate(renewal)), Contains("last_timestamp_ms"));
+  v1::WatermarkRequest watermark;
+  watermark.mutable_raise()->set_raise_to_ms(kNanos);
+  EXPECT_THAT(Fields(Validate(watermark)), Contains("raise.raise_to_ms"));
+  EXPECT_THAT(ClaimWith([](auto& r) {
+                r.mutable_proof()->set_incarnation_id(std::string(16, 'p'));
+                r.mutable_proof()->set_reserved_until_ms(kNanos);
+              }),
+              ElementsAre("proof.reserved_until_ms"));
+}
+
 TEST(ValidationTest, RaiseIsCompleteOrAbsent) {
   v1::WatermarkRequest request;
   request.set_namespace_("orders");
