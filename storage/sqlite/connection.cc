@@ -32,12 +32,25 @@ void Connection::SetBusyTimeout(Millis timeout) {
   busy_timeout_ = timeout;
 }
 
+int Connection::SystemErrno() const {
+  if (const int known = sqlite3_system_errno(handle_); known != 0) return known;
+  // Failed writes are remembered by the file alone: the database or its log.
+  int of_file = 0;
+  sqlite3_file_control(handle_, "main", SQLITE_FCNTL_LAST_ERRNO, &of_file);
+  if (of_file != 0) return of_file;
+  sqlite3_file* log = nullptr;
+  sqlite3_file_control(handle_, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+  if (log != nullptr && log->pMethods != nullptr) {
+    log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &of_file);
+  }
+  return of_file;
+}
+
 void Connection::Fail(int code, std::string_view statement) const {
   // The errno is of the last failed system call, which need not be this failure's.
   const int primary = code & 0xff;
   const bool by_system = primary == SQLITE_IOERR || primary == SQLITE_CANTOPEN;
-  throw StoreFailure(
-      SqliteError(code, by_system ? sqlite3_system_errno(handle_) : 0, path_, statement));
+  throw StoreFailure(SqliteError(code, by_system ? SystemErrno() : 0, path_, statement));
 }
 
 sqlite3_stmt* Statement::Prepared() {

@@ -35,6 +35,8 @@ class Connection {
   [[noreturn]] void Fail(int code, std::string_view statement) const;
 
  private:
+  int SystemErrno() const;
+
   const std::string path_;
   sqlite3* handle_ = nullptr;
   Millis busy_timeout_{-1};

@@ -98,7 +98,8 @@ TEST(SqliteCrash, NothingAcknowledgedIsLostByKillMinusNine) {
     EXPECT_GT(last.size(), 10u);
     uint64_t held = 0;
     uint64_t free = 0;
-    for (const LeaseDetail& detail : store->ListLeases("orders", {}, 0, 100'000).value()) {
+    const auto leases = store->ListLeases("orders", {}, 0, 100'000).value();
+    for (const LeaseDetail& detail : leases) {
       const LeaseRow& row = detail.row;
       (row.state == LeaseState::kHeld ? held : free) += 1;
       const auto said = last.find(row.machine_id);

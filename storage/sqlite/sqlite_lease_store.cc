@@ -83,8 +83,9 @@ void SqliteLeaseStore::OpenFiles() {
   }
   writer_->SetBusyTimeout(sqlite_.busy_timeout);
   writer_->Execute(kWriterSettings);
+  // Twice what is normal: a log that is cut each time would have to grow each time.
   writer_->Execute("PRAGMA journal_size_limit = " +
-                   std::to_string(int64_t{sqlite_.wal_autocheckpoint} * 4096));
+                   std::to_string(int64_t{sqlite_.wal_autocheckpoint} * 2 * 4096));
   // Also ends SQLite's own automatic checkpoint.
   sqlite3_wal_hook(writer_->handle(), KeepWalLength, &wal_pages_);
   writer_rows_ = std::make_unique<SqliteLeaseRows>(writer_.get());
@@ -97,7 +98,7 @@ void SqliteLeaseStore::OpenFiles() {
   reader_ = std::make_unique<Connection>(path, Connection::Access::kReadOnly);
   reader_->SetBusyTimeout(sqlite_.busy_timeout);
   reader_rows_ = std::make_unique<SqliteLeaseRows>(reader_.get());
-  checkpointer_ = std::make_unique<WalCheckpointer>(path, sqlite_.wal_autocheckpoint, clock_);
+  checkpointer_ = std::make_unique<WalCheckpointer>(path, sqlite_.wal_autocheckpoint);
 }
 
 RuleContext SqliteLeaseStore::ContextNow() const {

@@ -2,19 +2,34 @@
 
 #include <sqlite3.h>
 
+#include <memory>
+
 #include "storage/sqlite/connection.h"
 
 namespace snowlease::storage {
 namespace {
 
-constexpr Millis kIdle{1'000};
 // A log this many times too long is copied by the writer whatever the thread does.
 constexpr int kBackstop = 4;
 
+// A copy that fails (no room, a reader in the way) is made up for by a later one.
+void Copy(std::unique_ptr<Connection>& connection, const std::string& path) {
+  try {
+    if (connection == nullptr) {
+      auto opened = std::make_unique<Connection>(path, Connection::Access::kReadWrite);
+      // A connection that has read nothing knows of no log and would copy nothing.
+      opened->Execute("SELECT count(*) FROM sqlite_master");
+      connection = std::move(opened);
+    }
+    sqlite3_wal_checkpoint_v2(connection->handle(), nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr,
+                              nullptr);
+  } catch (const StoreFailure&) {
+  }
+}
+
 }  // namespace
 
-WalCheckpointer::WalCheckpointer(const std::string& path, int threshold, Clock* clock)
-    : threshold_(threshold), clock_(clock), last_commit_(clock->SteadyNow()) {
+WalCheckpointer::WalCheckpointer(const std::string& path, int threshold) : threshold_(threshold) {
   thread_ = std::thread([this, path] { Run(path); });
 }
 
@@ -28,11 +43,8 @@ WalCheckpointer::~WalCheckpointer() {
 }
 
 bool WalCheckpointer::OnCommit(int wal_pages) {
-  const std::lock_guard lock(mutex_);
-  last_commit_ = clock_->SteadyNow();
-  if (!dirty_) wake_.notify_all();
-  dirty_ = true;
   if (wal_pages < threshold_) return false;
+  const std::lock_guard lock(mutex_);
   if (rest_wanted_ || wal_pages / kBackstop >= threshold_) {
     rest_wanted_ = false;
     return true;
@@ -45,34 +57,14 @@ bool WalCheckpointer::OnCommit(int wal_pages) {
 void WalCheckpointer::Run(const std::string& path) {
   std::unique_ptr<Connection> connection;
   std::unique_lock lock(mutex_);
-  while (!stopping_) {
-    const bool idle = dirty_ && clock_->SteadyNow() >= last_commit_ + kIdle;
-    if (!wanted_ && !idle) {
-      if (dirty_) {
-        clock_->WaitUntil(wake_, lock, last_commit_ + kIdle);
-      } else {
-        wake_.wait(lock);
-      }
-      continue;
-    }
-    const bool was_wanted = wanted_;
-    dirty_ = false;
+  while (true) {
+    wake_.wait(lock, [this] { return stopping_ || wanted_; });
+    if (stopping_) return;
     lock.unlock();
-    // A copy that fails (no room, a reader in the way) is made up for by a later one,
-    // in the end by the writer's own.
-    try {
-      if (connection == nullptr) {
-        connection = std::make_unique<Connection>(path, Connection::Access::kReadWrite);
-      }
-      sqlite3_wal_checkpoint_v2(connection->handle(), nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr,
-                                nullptr);
-    } catch (const StoreFailure&) {
-    }
+    Copy(connection, path);
     lock.lock();
-    if (was_wanted) {
-      wanted_ = false;
-      rest_wanted_ = true;
-    }
+    wanted_ = false;
+    rest_wanted_ = true;
   }
 }
 
