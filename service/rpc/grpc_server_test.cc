@@ -148,10 +148,13 @@ TEST(GrpcServerTest, ShutdownFailsNoCallInFlight) {
   // Half-closed at the beginning of the shutdown: by then it has begun.
   grpc::ClientContext stream_context;
   const auto stream = server.stub().KeepAlive(&stream_context);
-  ASSERT_TRUE(stream->Write(v1::KeepAliveRequest()));
+  v1::KeepAliveRequest ping;
+  ping.add_renewals();
+  v1::KeepAliveResponse response;
+  ASSERT_TRUE(stream->Write(ping));
+  ASSERT_TRUE(stream->Read(&response));  // the server has the stream
   std::thread shutdown(
       [&] { server.server().Shutdown(server.clock().SteadyNow() + std::chrono::seconds(20)); });
-  v1::KeepAliveResponse response;
   EXPECT_FALSE(stream->Read(&response));
   EXPECT_TRUE(stream->Finish().ok());
   EXPECT_EQ(ok + failed, 0);

@@ -183,7 +183,6 @@ void KeepAliveStream::Advance(std::unique_lock<std::mutex> lock) {
   lock.unlock();
 
   if (write) {
-    out_.Clear();
     SerializeMessage(batch, &out_);
     StartWrite(&out_);
   }

@@ -212,7 +212,8 @@ TEST(KeepAliveTest, DrainAnswersWhatWasReadThenHalfCloses) {
       busy.Send({{1, server.RenewRequestFor(leases[0])}, {2, server.RenewRequestFor(leases[1])}}));
   ASSERT_TRUE(server.store().AwaitBlocked(StoreOperation::kRenew, 1));
   Stream idle(server);
-  ASSERT_TRUE(idle.Send(v1::KeepAliveRequest()));
+  ASSERT_TRUE(idle.Send({{1, v1::RenewRequest()}}));
+  ASSERT_EQ(idle.Receive(1).size(), 1u);  // the server has it
 
   std::thread shutdown(
       [&] { server.server().Shutdown(server.clock().SteadyNow() + std::chrono::seconds(20)); });

@@ -17,6 +17,8 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::UnknownField;
 using google::protobuf::UnknownFieldSet;
 
+constexpr int kMaxSliceBytes = 1 << 20;
+
 std::string Flatten(const grpc::ByteBuffer& bytes) {
   std::vector<grpc::Slice> slices;
   std::string flat;
@@ -96,9 +98,9 @@ absl::Status ParseMessage(const grpc::ByteBuffer& bytes, google::protobuf::Messa
 }
 
 void SerializeMessage(const google::protobuf::Message& message, grpc::ByteBuffer* bytes) {
-  bool own_buffer = false;
-  grpc::GenericSerialize<grpc::ProtoBufferWriter, google::protobuf::Message>(message, bytes,
-                                                                             &own_buffer);
+  bytes->Clear();
+  grpc::ProtoBufferWriter writer(bytes, kMaxSliceBytes, static_cast<int>(message.ByteSizeLong()));
+  message.SerializeToZeroCopyStream(&writer);
 }
 
 absl::StatusOr<std::vector<SalvagedRenewal>> SalvageRenewals(const grpc::ByteBuffer& bytes) {
