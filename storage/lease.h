@@ -169,7 +169,8 @@ struct Lease {
   std::optional<StoreTime> expires_at;  // none: never
   bool superseded_live_lease = false;
   bool clock_trusted = false;
-  bool client_clock_ahead = false;  // the window was shortened by max_clock_ahead
+  bool client_clock_ahead = false;      // the window was shortened by max_clock_ahead
+  std::optional<Millis> since_renewal;  // of a renewal: since the one before, or the grant
 };
 
 struct WatermarkReading {

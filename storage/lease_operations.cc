@@ -60,7 +60,10 @@ absl::StatusOr<Lease> RenewLease(LeaseRows& rows, const RenewSpec& spec,
   if (!IsHeldBy(row, spec.grant)) return Lost(rows, row, spec.grant);
   RaiseTo(*row, spec.last_timestamp);
   row->used = true;
-  return ExtendLease(rows, *std::move(row), spec.client_time, context);
+  const Millis since_renewal = context.now - row->renewed_at;
+  absl::StatusOr<Lease> lease = ExtendLease(rows, *std::move(row), spec.client_time, context);
+  if (lease.ok()) lease->since_renewal = since_renewal;
+  return lease;
 }
 
 absl::Status ReleaseLease(LeaseRows& rows, const ReleaseSpec& spec, const RuleContext& context) {

@@ -17,7 +17,7 @@ class HttpTestBackend {
   explicit HttpTestBackend(storage::Clock* clock, bool admin = true)
       : store(Migrated(clock)),
         metrics({"0.0.0", "memory", {}}, clock),
-        committer(&store, clock, {}, &metrics),
+        committer(&store, clock, {}, &metrics.calls()),
         executor(2, 16),
         machine_ids(&committer, &store, &executor, clock, {}),
         admin_handler(&store, clock, {admin}),

@@ -50,12 +50,12 @@ TEST_F(ServerMetricsTest, CountsClaimsBySourceAndResult) {
   storage::Lease lease = LeaseFrom(LeaseSource::kExpired);
   lease.row.floor = {1'002'500};
   lease.superseded_live_lease = true;
-  metrics_.OnClaim(spec, lease, 3ms);
+  metrics_.calls().OnClaim(spec, lease, 3ms);
   spec.safe_guard = Millis(0);
   lease.clock_trusted = true;
   lease.row.floor = {5};
-  metrics_.OnClaim(spec, lease, 3ms);
-  metrics_.OnClaim(spec, storage::ClockSkewError(Millis(70'000), Millis(60'000)), 3ms);
+  metrics_.calls().OnClaim(spec, lease, 3ms);
+  metrics_.calls().OnClaim(spec, storage::ClockSkewError(Millis(70'000), Millis(60'000)), 3ms);
   EXPECT_THAT(metrics_.Serialize(),
               AllOf(HasSubstr("snowlease_claims_total{result=\"OK\",source=\"expired\"} 2\n"),
                     HasSubstr("snowlease_claims_total{result=\"CLOCK_SKEW\",source=\"none\"} 1\n"),
@@ -70,27 +70,31 @@ TEST_F(ServerMetricsTest, CountsClaimsBySourceAndResult) {
 }
 
 TEST_F(ServerMetricsTest, CountsRenewalsReleasesAndLossesByCause) {
-  metrics_.OnRenew({}, LeaseFrom(LeaseSource::kNew), 1ms);
-  metrics_.OnRenew({}, storage::MachineIdLostError(EndCause::kTakenOver, {}), 1ms);
-  metrics_.OnRenew({}, storage::StoreTimeoutError("slow"), 1ms);
-  metrics_.OnRelease({}, absl::OkStatus(), 1ms);
+  storage::Lease renewed = LeaseFrom(LeaseSource::kNew);
+  renewed.row.safe_guard = Millis(300'000);
+  renewed.since_renewal = Millis(65'000);
+  metrics_.calls().OnRenew({}, renewed, 1ms);
+  metrics_.calls().OnRenew({}, storage::MachineIdLostError(EndCause::kTakenOver, {}), 1ms);
+  metrics_.calls().OnRenew({}, storage::StoreTimeoutError("slow"), 1ms);
+  metrics_.calls().OnRelease({}, absl::OkStatus(), 1ms);
   EXPECT_THAT(metrics_.Serialize(),
               AllOf(HasSubstr("snowlease_renewals_total{result=\"OK\"} 1\n"),
                     HasSubstr("snowlease_renewals_total{result=\"MACHINE_ID_LOST\"} 1\n"),
                     HasSubstr("snowlease_renewals_total{result=\"STORE_TIMEOUT\"} 1\n"),
                     HasSubstr("snowlease_leases_lost_total{cause=\"TAKEN_OVER\"} 1\n"),
                     HasSubstr("snowlease_leases_lost_total{cause=\"SUPERSEDED\"} 0\n"),
+                    HasSubstr("snowlease_renewal_lateness_seconds_sum 5\n"),
                     HasSubstr("snowlease_releases_total{result=\"OK\"} 1\n")));
 }
 
 TEST_F(ServerMetricsTest, ShowsStoreQueueAndBatches) {
-  metrics_.OnOperation("renew", Reason::kNone, 1ms, 100);
-  metrics_.OnOperation("never heard of", Reason::kStoreTimeout, 1ms, 1);
-  metrics_.OnBatch(CallKind::kClaim, 3);
-  metrics_.OnRejected(CallKind::kRenew, storage::OverloadedError("full", Millis(5)));
+  metrics_.store().OnOperation("renew", Reason::kNone, 1ms, 100);
+  metrics_.store().OnOperation("never heard of", Reason::kStoreTimeout, 1ms, 1);
+  metrics_.calls().OnBatch(CallKind::kClaim, 3);
+  metrics_.calls().OnRejected(CallKind::kRenew, storage::OverloadedError("full", Millis(5)));
   metrics_.SetQueueDepth([] { return size_t{42}; });
-  metrics_.SetStoreClock(Millis(-61'500), true);
-  metrics_.SetSchemaVersion(7);
+  metrics_.store().SetClock(Millis(-61'500), true);
+  metrics_.store().SetSchemaVersion(7);
   EXPECT_THAT(
       metrics_.Serialize(),
       AllOf(HasSubstr("snowlease_store_operation_duration_seconds_count{backend=\"sqlite\","
@@ -108,7 +112,7 @@ TEST_F(ServerMetricsTest, ShowsStoreQueueAndBatches) {
 // F48
 TEST_F(ServerMetricsTest, SeriesStayBoundedWithTenThousandNamespaces) {
   const auto fill = [&](int namespaces) {
-    NamespaceTotals totals(metrics_.namespaces());
+    NamespaceTotals totals(metrics_.listed_namespaces());
     for (int i = 0; i < namespaces; ++i) {
       storage::NamespaceRow row;
       row.name = i == 0 ? "shop" : "hostile-" + std::to_string(i);
@@ -118,9 +122,9 @@ TEST_F(ServerMetricsTest, SeriesStayBoundedWithTenThousandNamespaces) {
       storage::ClaimSpec spec;
       spec.name_space = row.name;
       spec.instance_id = row.name;
-      metrics_.OnClaim(spec, LeaseFrom(LeaseSource::kNew), 1ms);
+      metrics_.calls().OnClaim(spec, LeaseFrom(LeaseSource::kNew), 1ms);
     }
-    metrics_.SetNamespaces(totals);
+    metrics_.namespaces().Set(totals);
   };
   fill(1);
   const size_t before = Series();
@@ -147,8 +151,8 @@ std::set<std::string> ExposedNames(const std::string& text) {
 }
 
 void ObserveEverything(ServerMetrics& metrics) {
-  metrics.OnRejected(CallKind::kClaim, storage::DrainingError());
-  metrics.OnOperation("claim", Reason::kNone, 1ms, 1);
+  metrics.calls().OnRejected(CallKind::kClaim, storage::DrainingError());
+  metrics.store().OnOperation("claim", Reason::kNone, 1ms, 1);
 }
 
 TEST_F(ServerMetricsTest, NamesFollowTheConventions) {

@@ -32,7 +32,7 @@ HandlerOptions MachineIdOptions(const Config& config) {
 }
 
 std::unique_ptr<storage::LeaseStore> Decorated(std::unique_ptr<storage::LeaseStore> store,
-                                               ServerMetrics* metrics, storage::Clock* clock,
+                                               StoreMetrics* metrics, storage::Clock* clock,
                                                storage::Millis timeout) {
   auto metered = std::make_unique<storage::MeteredLeaseStore>(std::move(store), metrics, clock);
   auto timely = std::make_unique<storage::DeadlineLeaseStore>(std::move(metered), clock);
@@ -55,8 +55,8 @@ Environment::Environment(const Config& config, storage::Clock* clock,
     : config_(config),
       clock_(clock),
       metrics_({kVersion, store->GetCapabilities().backend, config.metrics.namespaces}, clock),
-      store_(Decorated(std::move(store), &metrics_, clock, config.store.timeout)),
-      committer_(store_.get(), clock, CommitterOptions(config), &metrics_),
+      store_(Decorated(std::move(store), &metrics_.store(), clock, config.store.timeout)),
+      committer_(store_.get(), clock, CommitterOptions(config), &metrics_.calls()),
       executor_(kExecutorThreads, kExecutorQueue),
       machine_ids_(&committer_, store_.get(), &executor_, clock, MachineIdOptions(config)),
       admin_(store_.get(), clock, {config.admin.enabled}) {

@@ -19,7 +19,7 @@ bool NamespaceCensus::IsDue(storage::SteadyTime now) const {
 bool NamespaceCensus::Refresh(storage::SteadyTime now) {
   if (!IsDue(now)) return false;
   last_ = now;
-  NamespaceTotals totals(metrics_->namespaces());
+  NamespaceTotals totals(metrics_->listed_namespaces());
   std::string after;
   for (;;) {
     const auto page = store_->ListNamespaces(after, kPage);
@@ -28,7 +28,7 @@ bool NamespaceCensus::Refresh(storage::SteadyTime now) {
     if (page->size() < kPage) break;
     after = page->back().name;
   }
-  metrics_->SetNamespaces(totals);
+  metrics_->namespaces().Set(totals);
   return true;
 }
 

@@ -106,12 +106,12 @@ void Server::StartMonitor() {
 }
 
 void Server::OnLook(const StoreObservation& seen) {
-  ServerMetrics* const metrics = environment_->metrics();
+  StoreMetrics& metrics = environment_->metrics()->store();
   grpc_->SetServing(readiness_.ready());
-  metrics->SetStoreUp(seen.status.ok());
+  metrics.SetUp(seen.status.ok());
   if (!seen.status.ok()) return;
-  metrics->SetStoreClock(seen.clock_ahead, readiness_.takeovers_paused());
-  metrics->SetSchemaVersion(seen.schema_version);
+  metrics.SetClock(seen.clock_ahead, readiness_.takeovers_paused());
+  metrics.SetSchemaVersion(seen.schema_version);
   census_.Refresh(environment_->clock()->SteadyNow());
 }
 

@@ -119,6 +119,17 @@ TEST_F(ServerTest, MetricsFollowTheNamespacesWhileTheyAreScraped) {
   }));
 }
 
+TEST_F(ServerTest, LateRenewalsShowInTheMetrics) {
+  ASSERT_EQ(http_->Post("/v1/machine-ids:claim", ClaimBody(), "application/json")->status, 200);
+  clock_.Advance(Millis(100'000));
+  const std::string renewal =
+      "{\"namespace\":\"n\",\"machineId\":0,\"instanceId\":\"i\",\"token\":1,\"clientTimeMs\":\"" +
+      std::to_string(clock_.Now().ms) + "\"}";
+  ASSERT_EQ(http_->Post("/v1/machine-ids:renew", renewal, "application/json")->status, 200);
+  EXPECT_THAT(http_->Get("/metrics")->body,
+              HasSubstr("snowlease_renewal_lateness_seconds_sum 40\n"));
+}
+
 TEST_F(ServerTest, DrainTellsWaitsAndFinishesWhatWasAccepted) {
   store_->Block(StoreOperation::kClaim);
   auto claim = std::async(std::launch::async, [&] {
