@@ -1,9 +1,10 @@
 """How full a namespace gets and what comes then, through the API."""
 
+import concurrent.futures
 import unittest
 
 from json_api import now_ms
-from snowlease_e2e import E2ECase
+from snowlease_e2e import E2ECase, eventually
 
 
 class CapacityTest(E2ECase):
@@ -82,6 +83,31 @@ class CapacityTest(E2ECase):
             api.release(lease, last=now_ms() - 1)
         self.assertEqual(int(lease["token"]), 300)
         self.assertEqual([record["machineId"] for record in api.leases("orders")], [0])
+
+    def test_parallel_claims_share_out_expired_leases(self):
+        """F34: 50 claims at once on 100 expired leases: 50 distinct ids, no OVERFLOW."""
+        api = self.server("--admin-enabled").api
+        with concurrent.futures.ThreadPoolExecutor(25) as pool:
+            dead = list(pool.map(lambda i: api.claim(instance=f"dead{i}", machineBits=7, safeGuardDuration="1s"),
+                                 range(100)))
+            api.admin("reserveIds", namespace="orders", machineIds=list(range(100, 128)), reason="a test")
+            eventually(lambda: api.admin("getNamespace", name="orders")["namespace"]["expired"] == "100", 5, "expiry")
+            heirs = list(pool.map(lambda i: api.claim(instance=f"heir{i}", machineBits=7, maxWait="5s"), range(50)))
+        self.assertEqual({lease["source"] for lease in heirs}, {"LEASE_SOURCE_EXPIRED"})
+        self.assertEqual(len({lease["machineId"] for lease in heirs}), 50)
+        self.assertEqual(len({lease["machineId"] for lease in dead}), 100)
+
+    def test_no_caller_of_many_sees_that_the_database_is_busy(self):
+        """F36: 50 threads claim, renew and release."""
+        server = self.server()
+        load = self.client(server, "hold", "busy", 50)
+        lines = []
+        for line in load.stdout:
+            lines.append(line)
+            if len(lines) == 5000:
+                load.stdin.close()
+        self.assertEqual(load.wait(20), 0)
+        self.assertEqual([line for line in lines if '"error"' in line], [])
 
     def test_watermark_is_never_lowered(self):
         """F15: a smaller timestamp never lowers it; a seconds-based clock reports milliseconds."""

@@ -43,7 +43,7 @@ class IdentityTest(E2ECase):
         api.renew(younger)
 
     def test_claim_repeated_after_a_lost_answer_gives_the_same_grant(self):
-        """F21: same incarnation, same token, one row; M12 is left to the store."""
+        """F21: same incarnation, same token, one row."""
         api = self.server("--admin-enabled").api
         incarnation = json_api.incarnation()
         first = api.claim(incarnationId=incarnation)
@@ -86,7 +86,7 @@ class IdentityTest(E2ECase):
         self.assertIn("COMEBACK_MODE_MOVE", wait.exception.message)
 
     def test_stable_instance_keeps_its_id_from_others(self):
-        """M10 apart, S1: released or expired, the id of a stable instance is nobody else's."""
+        """S1: released or expired, the id of a stable instance is nobody else's."""
         api = self.server().api
         stable = api.claim(instance="db-0", stable=True, machineBits=1)
         api.release(stable, last=now_ms() - 10)

@@ -34,7 +34,7 @@ class RestartTest(E2ECase):
         self.assertEqual(lost.exception.metadata["cause"], "UNKNOWN")
 
     def test_dead_holders_id_is_free_at_its_safe_guard_duration_despite_five_restarts(self):
-        """F26: not earlier, and restarts do not prolong it."""
+        """F26: not earlier, and restarts do not prolong it. M05: its floor includes the dead holder's window."""
         server = self.server()
         seconds = 3
         lease = server.api.claim(instance="dead", machineBits=1, safeGuardDuration=f"{seconds}s")
