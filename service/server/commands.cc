@@ -50,6 +50,11 @@ void Announce(Environment& environment, const Server& server) {
        {"schema", std::to_string(environment.store()->SchemaVersion())},
        {"store_id", environment.store()->StoreId()},
        {"admin", config.admin.enabled ? "on" : "off"}});
+  if (!environment.store()->GetCapabilities().durable) {
+    Log(LogLevel::kWarn,
+        "this store forgets all leases when the server stops, and ids may then repeat; for more "
+        "than trials use store.url=sqlite:PATH");
+  }
   WarnOfOpenPort("grpc.listen", server.grpc_address());
   if (http) WarnOfOpenPort("http.listen", *http);
 }
