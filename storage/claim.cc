@@ -100,7 +100,8 @@ std::optional<absl::StatusOr<Lease>> Claim::TryOwn() {
 std::optional<absl::StatusOr<Lease>> Claim::ComeBack() {
   LeaseRow next = *own_;
   const bool held = next.state == LeaseState::kHeld;
-  const bool trusted = held && !own_is_proven_ && mode_ == ComebackMode::kTrustClock;
+  // The end of a lease without window end is known to nobody: its fence would be a guess.
+  bool trusted = own_is_endless_ && !own_is_proven_;
   if (held && own_is_proven_) {
     EndClean(next, spec_.proof->reserved_until, EndCause::kSuperseded);
   } else if (trusted) {
@@ -108,7 +109,12 @@ std::optional<absl::StatusOr<Lease>> Claim::ComeBack() {
   } else if (held) {
     EndUnclean(next, EndCause::kSuperseded, context_, context_.options.quarantine);
   }
-  const ClientTime floor = std::max(next.watermark, trusted ? next.floor : next.fence);
+  ClientTime floor = std::max(next.watermark, trusted ? next.floor : next.fence);
+  if (floor > highest_floor_ && mode_ == ComebackMode::kTrustClock) {
+    // The fence stays up for whoever comes after the claimant.
+    trusted = true;
+    floor = std::max(next.watermark, next.floor);
+  }
   if (floor > highest_floor_) {
     own_floor_ = floor;
     // A lease without window end is never moved away from: its fence would be a guess.
@@ -122,9 +128,7 @@ std::optional<absl::StatusOr<Lease>> Claim::ComeBack() {
     name_space_.counts.kept -= 1;
     name_space_.counts.held += 1;
   }
-  // A clock that was trusted wrongly must not also lower where the next holder starts.
-  const auto lowest_window_end = trusted ? next.window_end : std::nullopt;
-  Lease lease = GrantRow(std::move(next), LeaseSource::kOwn, floor, lowest_window_end);
+  Lease lease = GrantRow(std::move(next), LeaseSource::kOwn, floor);
   lease.clock_trusted = trusted;
   return lease;
 }
@@ -205,12 +209,8 @@ bool Claim::AtCap() const {
   return in_use >= *name_space_.policy.lease_cap;
 }
 
-Lease Claim::GrantRow(LeaseRow row, LeaseSource source, ClientTime floor,
-                      const std::optional<ClientTime>& lowest_window_end) {
+Lease Claim::GrantRow(LeaseRow row, LeaseSource source, ClientTime floor) {
   Grant(row, spec_, source, floor, context_);
-  if (row.window_end && lowest_window_end) {
-    row.window_end = std::max(*row.window_end, *lowest_window_end);
-  }
   rows_.Put(row);
   if (const auto expires_at = ExpiresAt(row)) {
     rows_.LowerBlockBound(row.name_space, row.machine_id / kExpiryBlockSize, *expires_at);

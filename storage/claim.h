@@ -37,8 +37,7 @@ class Claim {
   bool CanUse(ClientTime floor);
   bool AtCap() const;
 
-  Lease GrantRow(LeaseRow row, LeaseSource source, ClientTime floor,
-                 const std::optional<ClientTime>& lowest_window_end = std::nullopt);
+  Lease GrantRow(LeaseRow row, LeaseSource source, ClientTime floor);
   void GiveUpOwn();
 
   LeaseRows& rows_;
