@@ -23,14 +23,16 @@ TEST_P(LeaseStoreConformance, TakerThatCrashesWhileWaitingStillStartsAboveTheFir
   ASSERT_GE(taker.row.floor, *partitioned.row.window_end);
 
   EXPECT_THAT(Claim(Spec("a", 1)), HasReason(Reason::kWindowOpen));
+  ClaimSpec proven = Spec("a", 1);
+  proven.proof = ProofOf(taker, taker.row.floor);
+  const Lease back = Claimed(proven);
+  EXPECT_EQ(back.row.machine_id, partitioned.row.machine_id);
+  EXPECT_GE(back.row.floor, *partitioned.row.window_end);
   ClaimSpec trusting = Spec("a", 1);
   trusting.comeback = ComebackMode::kTrustClock;
   const Lease trusted = Claimed(trusting);
-  EXPECT_EQ(trusted.row.machine_id, partitioned.row.machine_id);
+  EXPECT_TRUE(trusted.clock_trusted);
   EXPECT_GE(trusted.row.floor, *partitioned.row.window_end);
-  ClaimSpec proven = Spec("a", 1);
-  proven.proof = ProofOf(trusted, trusted.row.floor);
-  EXPECT_GE(Claimed(proven).row.floor, *partitioned.row.window_end);
 }
 
 // M15: the older of two processes with one identity hears it once and does not win it back.

@@ -166,6 +166,27 @@ TEST_P(LeaseStoreConformance, TrustClockStartsAboveTheWatermarkAndTheNextHolderA
   EXPECT_GE(*Row(0).free_floor, first_end) << "the zombie may have issued up to there";
 }
 
+// Also from the kept row that the first trusting grant left under the zombie's fence.
+TEST_P(LeaseStoreConformance, TrustClockComesBackAgainAfterACleanRelease) {
+  storage::NamespaceUpdate update;
+  update.name = kOrders;
+  update.machine_bits = 10;
+  update.allow_trust_clock = true;
+  update.allow_missing = true;
+  Updated(update);
+  Claimed(StableSpec("s"));
+  ClaimSpec trusting = StableSpec("s");
+  trusting.comeback = ComebackMode::kTrustClock;
+  const Lease second = Claimed(trusting);
+  const ClientTime last = Now();
+  Released(KeyOf(second), last);
+  trusting.incarnation_id = NewIncarnation();
+  const Lease third = Claimed(trusting);
+  EXPECT_EQ(third.row.machine_id, 0u);
+  EXPECT_EQ(third.row.floor, last);
+  EXPECT_TRUE(third.clock_trusted);
+}
+
 TEST_P(LeaseStoreConformance, TrustClockIsNotUsedWhereTheWindowIsOver) {
   storage::NamespaceUpdate update;
   update.name = kOrders;

@@ -37,10 +37,11 @@ IncarnationId NewIncarnation() {
   return id;
 }
 
-GrantKey KeyOf(const Lease& lease) {
-  return {lease.row.name_space, lease.row.machine_id, lease.row.instance_id.value_or(""),
-          lease.row.token};
+GrantKey KeyOf(const LeaseRow& row) {
+  return {row.name_space, row.machine_id, row.instance_id.value_or(""), row.token};
 }
+
+GrantKey KeyOf(const Lease& lease) { return KeyOf(lease.row); }
 
 Proof ProofOf(const Lease& lease, ClientTime reserved_until) {
   return {lease.row.incarnation_id, reserved_until};

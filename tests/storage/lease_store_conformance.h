@@ -45,6 +45,7 @@ inline constexpr char kOrders[] = "orders";
 
 // A new incarnation, different from all before.
 storage::IncarnationId NewIncarnation();
+GrantKey KeyOf(const LeaseRow& row);
 GrantKey KeyOf(const Lease& lease);
 // The proof that a predecessor leaves: all timestamps up to `reserved_until` are its own.
 Proof ProofOf(const Lease& lease, ClientTime reserved_until);

@@ -51,7 +51,8 @@ std::string Describe(const Lease& lease) {
   std::ostringstream out;
   out << Describe(lease.row) << " store_time " << lease.store_time.ms << " expires_at "
       << Time(lease.expires_at) << " superseded_live " << lease.superseded_live_lease
-      << " clock_trusted " << lease.clock_trusted << " clock_ahead " << lease.client_clock_ahead;
+      << " clock_trusted " << lease.clock_trusted << " clock_ahead " << lease.client_clock_ahead
+      << " since_renewal " << (lease.since_renewal ? lease.since_renewal->count() : -1);
   return out.str();
 }
 
