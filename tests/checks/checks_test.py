@@ -110,8 +110,12 @@ class TextChecksTest(unittest.TestCase):
         self.assertEqual(field_reports.cases_in("// F21, M04: x\nTEST(A, F22LateRenew) TEST(A, SurvivesM12)"),
                          {"F21", "M04", "F22", "M12"})
         self.assertEqual(field_reports.cases_in("0xF21A UTF16 M001"), set())
-        self.assertIn("M21", field_reports.missing({"F04": []}))
-        self.assertEqual(field_reports.missing({case: [] for case in field_reports.REQUIRED}), [])
+        both = ["tests/storage/a.cc", "tests/e2e/b.py"]
+        named = {case: both for case in field_reports.REQUIRED}
+        self.assertEqual(field_reports.missing({**named, "F44": ["service/rpc/a_test.cc"]}), [])
+        self.assertEqual(field_reports.missing({**named, "M21": both[:1], "F04": both[1:]}),
+                         [("F04", "store"), ("M21", "service")])
+        self.assertIn(("M12", "store"), field_reports.missing({}))
 
     def test_readme_example_takes_a_block_apart_and_compares_shapes(self):
         self.assertEqual(readme_example.commands_and_outputs("$ a \\\n  b\nx\ny\n$ c\n"), [("a \\\n  b", "x\ny"), ("c", "")])
