@@ -479,9 +479,13 @@ int CommandLine::Main(const std::vector<std::string>& arguments, Console& consol
   } catch (const CLI::Success& success) {
     return app_.exit(success, console.out, console.err);
   } catch (const CLI::ParseError& error) {
-    return FailUsage(console, absl::StrCat(error.what(),
-                                           "\n  fix: see snowlease --help, or --help "
-                                           "behind the command"));
+    // Of an unknown word CLI11 says only what else is missing.
+    const std::vector<std::string> unknown = app_.remaining(/*recurse=*/true);
+    const std::string what =
+        unknown.empty() ? error.what() : absl::StrCat("'", unknown.front(), "' is not known here");
+    return FailUsage(console, absl::StrCat(what,
+                                           "\n  fix: see snowlease --help, or --help behind "
+                                           "the command"));
   }
   global_.output = output_ == "json"   ? OutputFormat::kJson
                    : output_ == "yaml" ? OutputFormat::kYaml

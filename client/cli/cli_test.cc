@@ -43,6 +43,8 @@ TEST(CliTest, WrongUsageIsExitCodeTwoAndNamesTheOption) {
       {{"renew", "-n", "a", "-m", "1", "-i", "x", "-t", "1", "--last-timestamp", "soon"}, "soon"},
       {{"watermark", "-n", "a", "-m", "1", "--raise-to", "now"}, "--instance and --token"},
       {{"namespaces"}, "subcommand"},
+      {{"namespaces", "burn"}, "'burn'"},
+      {{"claim", "a", "--force"}, "--force"},
       {{"namespaces", "set", "a", "--reason", "r", "--create"}, "--bits"},
       {{"namespaces", "set", "a", "--reason", "r", "--lease-cap", "0"}, "--lease-cap"},
       {{"namespaces", "delete", "a"}, "--reason"},

@@ -20,12 +20,12 @@ constexpr milliseconds kPoll{10};
 
 std::atomic<bool> interrupted{false};
 
-// A second Ctrl-C ends the program at once.
-void WatchForInterrupt() {
+void HandleInterrupts(void (*handler)(int)) {
   struct sigaction action {};
-  action.sa_handler = [](int) { interrupted = true; };
-  action.sa_flags = SA_RESETHAND | SA_RESTART;
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;
   sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
 }
 
 }  // namespace
@@ -48,7 +48,7 @@ absl::StatusOr<std::unique_ptr<Fleet>> Fleet::Connect(Console& console, const Gl
     if (!channel.ok()) return channel.status();
     fleet->stubs_.push_back(v1::MachineIdService::NewStub(*std::move(channel)));
   }
-  WatchForInterrupt();
+  HandleInterrupts([](int) { interrupted = true; });
   return fleet;
 }
 
@@ -87,6 +87,9 @@ absl::Status Fleet::ForEach(const std::string& what, std::vector<BenchLease*> wo
                             const std::function<void(const BenchLease&, Request&)>& fill,
                             const std::function<void(BenchLease&, const Response&)>& take) {
   const size_t total = work.size();
+  // From here on the next one ends the program; not earlier, as some senders
+  // (timeout, process groups) deliver one interrupt twice.
+  if (giving_back && Interrupted()) HandleInterrupts(SIG_DFL);
   const client::RetryOptions backoff;
   std::mutex mutex;
   absl::Status fatal;  // guarded by mutex

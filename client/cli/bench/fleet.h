@@ -45,7 +45,7 @@ class Fleet {
   // One line that is overwritten, on a terminal only.
   void ShowProgress(const std::string& text);
   void EndProgress();
-  // The user pressed Ctrl-C once.
+  // SIGINT or SIGTERM has come: measure no more, give back, end.
   static bool Interrupted();
 
  private:
