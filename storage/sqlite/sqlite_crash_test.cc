@@ -91,7 +91,7 @@ TEST(SqliteCrash, NothingAcknowledgedIsLostByKillMinusNine) {
   const unsigned seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
-  for (int round = 0; round < 10; ++round) {
+  for (int round = 0; round < 6; ++round) {
     SqliteFolder folder;
     const auto last = KillAfter(folder, std::uniform_int_distribution(50, 1'500)(random));
     const auto store = folder.Ready();
