@@ -17,8 +17,8 @@ namespace {
 
 // Starts the real program with its stdout on `out`.
 pid_t Start(std::vector<std::string> arguments, const char* out) {
-  arguments.insert(arguments.begin(), SNOWLEASE_PROGRAM);
-  std::vector<char*> pointers;
+  std::string program = SNOWLEASE_PROGRAM;
+  std::vector<char*> pointers = {program.data()};
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
   posix_spawn_file_actions_t files;

@@ -34,6 +34,25 @@ absl::Status CheckOptions(const ClientOptions& options) {
   return absl::OkStatus();
 }
 
+// Starts a call and waits for its answer. The threads of the callback API also see to the
+// connections while no call is under way; with the synchronous one a server that is back
+// would be found only by gRPC's own look around every 5 s.
+template <typename Start>
+grpc::Status Await(Start start) {
+  // Shared: set_value may still be running when get has returned.
+  auto answered = std::make_shared<std::promise<grpc::Status>>();
+  auto answer = answered->get_future();
+  start([answered](const grpc::Status& status) { answered->set_value(status); });
+  return answer.get();
+}
+
+// gRPC's server drops calls that reach it after its shutdown has begun and before the
+// client has heard of it; they were not served, and nobody here cancelled them.
+bool IsDropped(const grpc::Status& answer, const std::stop_token& stop) {
+  return answer.error_code() == grpc::StatusCode::CANCELLED && answer.error_details().empty() &&
+         !stop.stop_requested();
+}
+
 }  // namespace
 
 struct Client::Impl {
@@ -78,6 +97,9 @@ absl::Status Client::Impl::Call(const CallOptions& call, const Attempt& attempt)
       answer = attempt(endpoints->Next(), &context);
     }
     if (answer.ok()) return absl::OkStatus();
+    if (IsDropped(answer, call.stop)) {
+      answer = {grpc::StatusCode::UNAVAILABLE, "the server dropped the call while it stopped"};
+    }
     absl::Status status = FromGrpcStatus(answer, context);
     const auto wait = NextAttemptAfter(options.retry, {.number = number,
                                                        .code = status.code(),
@@ -115,13 +137,10 @@ absl::Status Client::CheckHealth(const std::string& service, const CallOptions& 
   grpc::ByteBuffer response;
   const absl::Status status =
       impl_->Call(options, [&](Endpoint& endpoint, grpc::ClientContext* context) {
-        // Shared: set_value may still be running when get has returned.
-        auto answered = std::make_shared<std::promise<grpc::Status>>();
-        auto answer = answered->get_future();
-        grpc::GenericStub(endpoint.channel)
-            .UnaryCall(context, kHealthMethod, {}, &request, &response,
-                       [answered](grpc::Status result) { answered->set_value(result); });
-        return answer.get();
+        return Await([&](auto done) {
+          grpc::GenericStub(endpoint.channel)
+              .UnaryCall(context, kHealthMethod, {}, &request, &response, std::move(done));
+        });
       });
   if (!status.ok()) return status;
   return HealthAnswer(response);
@@ -134,7 +153,9 @@ absl::Status Client::CheckHealth(const std::string& service, const CallOptions& 
     return impl_->Answer<v1::method##Response>(                                                 \
         options,                                                                                \
         [&](Endpoint& endpoint, grpc::ClientContext* context, v1::method##Response* response) { \
-          return endpoint.service->method(context, request, response);                          \
+          return Await([&](auto done) {                                                         \
+            endpoint.service->async()->method(context, &request, response, std::move(done));    \
+          });                                                                                   \
         });                                                                                     \
   }
 

@@ -142,6 +142,13 @@ TEST_F(ClientTest, WholeCallEndsAtItsDeadline) {
   EXPECT_LE(server_.requests().size(), 3u);
 }
 
+// F46: so ends a call that meets a server at the moment at which it begins to stop.
+TEST_F(ClientTest, CallThatTheServerDropsIsRetried) {
+  server_.Then([](grpc::ServerContext*) { return grpc::Status::CANCELLED; });
+  EXPECT_TRUE(Connect()->Claim(Request()).ok());
+  EXPECT_THAT(server_.requests(), SizeIs(2));
+}
+
 TEST_F(ClientTest, StoppedCallIsCancelled) {
   std::stop_source stop;
   server_.Then([&stop](grpc::ServerContext* context) {
