@@ -1,6 +1,7 @@
 #include "storage/claim.h"
 
 #include <algorithm>
+#include <set>
 
 #include "storage/errors.h"
 #include "storage/lease_operations.h"
@@ -164,10 +165,7 @@ std::optional<Lease> Claim::TryNew() {
 
 std::optional<Lease> Claim::TryExpired() {
   if (spec_.stable || context_.TakeoversPaused()) return std::nullopt;
-  std::optional<std::string> except;
-  if (own_) except = own_->instance_id;
-  ExpirySearch search =
-      FindLongestExpired(rows_, spec_.name_space, id_limit_, highest_floor_, except, context_.now);
+  ExpirySearch search = LockLongestExpired();
   if (search.lowest_passed_floor) CanUse(*search.lowest_passed_floor);
   if (!search.longest_expired) return std::nullopt;
   GiveUpOwn();
@@ -178,6 +176,33 @@ std::optional<Lease> Claim::TryExpired() {
   rows_.SetBlockBound(row.name_space, row.machine_id / kExpiryBlockSize, search.bound_without_it);
   const ClientTime floor = std::max(row.watermark, row.fence);
   return GrantRow(std::move(row), LeaseSource::kExpired, floor);
+}
+
+ExpirySearch Claim::LockLongestExpired() {
+  std::set<uint32_t> own;
+  if (own_) own.insert(own_->machine_id);
+  // A lease that somebody holds locked is most likely being renewed, so another one is
+  // tried first; but nothing is said to be exhausted before a look that waits.
+  for (const bool wait : {false, true}) {
+    std::set<uint32_t> except = own;
+    while (true) {
+      ExpirySearch search = FindLongestExpired(rows_, spec_.name_space, id_limit_, highest_floor_,
+                                               except, context_.now);
+      if (!search.longest_expired) {
+        if (wait || except == own) return search;
+        break;
+      }
+      auto locked = rows_.LockHeld(*search.longest_expired, wait);
+      const bool usable =
+          locked && IsExpired(*locked, context_.now) && *FloorOf(*locked) <= highest_floor_;
+      if (usable) {
+        search.longest_expired = std::move(locked);
+        return search;
+      }
+      except.insert(search.longest_expired->machine_id);
+    }
+  }
+  return {};
 }
 
 absl::Status Claim::Refusal() {

@@ -31,6 +31,7 @@ class Claim {
   std::optional<Lease> TryReleased();
   std::optional<Lease> TryNew();
   std::optional<Lease> TryExpired();
+  ExpirySearch LockLongestExpired();
   absl::Status Refusal();
 
   // May the claimant wait for this floor? If not, remembers that a row was passed over.

@@ -36,12 +36,9 @@ BlockScan ScanBlock(LeaseRows& rows, const std::string& name_space, const Expiry
 
 class Search {
  public:
-  Search(uint64_t id_limit, ClientTime highest_floor,
-         const std::optional<std::string>& except_instance, StoreTime now)
-      : id_limit_(id_limit),
-        highest_floor_(highest_floor),
-        except_instance_(except_instance),
-        now_(now) {}
+  Search(uint64_t id_limit, ClientTime highest_floor, const std::set<uint32_t>& except,
+         StoreTime now)
+      : id_limit_(id_limit), highest_floor_(highest_floor), except_(except), now_(now) {}
 
   // No lease of a block with this bound has been expired for longer than the one found.
   bool IsDoneAt(StoreTime bound) const {
@@ -57,7 +54,7 @@ class Search {
  private:
   void Consider(const LeaseRow& lease, const BlockScan& scan) {
     if (lease.machine_id >= id_limit_ || !IsExpired(lease, now_)) return;
-    if (except_instance_ && lease.instance_id == except_instance_) return;
+    if (except_.contains(lease.machine_id)) return;
     const ClientTime floor = *FloorOf(lease);
     if (floor > highest_floor_) {
       found_.lowest_passed_floor = std::min(floor, found_.lowest_passed_floor.value_or(floor));
@@ -71,7 +68,7 @@ class Search {
 
   const uint64_t id_limit_;
   const ClientTime highest_floor_;
-  const std::optional<std::string>& except_instance_;
+  const std::set<uint32_t>& except_;
   const StoreTime now_;
   ExpirySearch found_;
 };
@@ -79,9 +76,9 @@ class Search {
 }  // namespace
 
 ExpirySearch FindLongestExpired(LeaseRows& rows, const std::string& name_space, uint64_t id_limit,
-                                ClientTime highest_floor,
-                                const std::optional<std::string>& except_instance, StoreTime now) {
-  Search search(id_limit, highest_floor, except_instance, now);
+                                ClientTime highest_floor, const std::set<uint32_t>& except,
+                                StoreTime now) {
+  Search search(id_limit, highest_floor, except, now);
   // A scan moves its block later in the order, where it must not be looked at again.
   std::set<uint32_t> scanned;
   std::optional<ExpiryBlock> last;

@@ -50,6 +50,12 @@ class LeaseRows {
   // The FREE row with machine id < id_limit and the lowest free floor, then the
   // lowest machine id.
   virtual std::optional<LeaseRow> LowestFree(const std::string& name_space, uint64_t id_limit) = 0;
+  // The HELD row as it stands now that nobody else can change it before the transaction
+  // ends. None: another transaction holds it (only without `wait`), or it is gone.
+  virtual std::optional<LeaseRow> LockHeld(const LeaseRow& row, bool wait) {
+    static_cast<void>(wait);  // one writer at a time holds everything
+    return Get(row.name_space, row.machine_id);
+  }
   virtual void Put(const LeaseRow& row) = 0;
   // As Put for a HELD row of which only used, window end, watermark and renewal
   // time have changed; never touches an index.

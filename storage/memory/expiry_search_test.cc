@@ -77,7 +77,7 @@ class ExpirySearchTest : public testing::Test {
 
   ExpirySearch Find(int64_t now, ClientTime highest_floor = kAnyFloor, uint64_t limit = kAll) {
     rows_.blocks_read = 0;
-    return FindLongestExpired(rows_, "shop", limit, highest_floor, std::nullopt, {now});
+    return FindLongestExpired(rows_, "shop", limit, highest_floor, {}, {now});
   }
 
   MemoryLeaseRows memory_;
