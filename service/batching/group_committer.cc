@@ -128,16 +128,16 @@ void GroupCommitter::Submit(std::unique_ptr<PendingCall> call) {
   }
 }
 
-void GroupCommitter::Refuse(std::unique_ptr<PendingCall> call, const absl::Status& status) {
+void GroupCommitter::Refuse(std::unique_ptr<PendingCall> call, absl::Status status) {
   if (observer_ != nullptr) observer_->OnRejected(call->kind, status);
-  call->Fail(status);
+  call->Fail(std::move(status));
 }
 
 void GroupCommitter::Expire(const std::vector<CallId>& calls) {
-  if (calls.empty()) return;
-  const absl::Status status =
-      storage::StoreTimeoutError("the deadline passed in the queue for the store");
-  for (const CallId id : calls) Refuse(std::unique_ptr<PendingCall>(PendingCall::Of(id)), status);
+  for (const CallId id : calls) {
+    Refuse(std::unique_ptr<PendingCall>(PendingCall::Of(id)),
+           storage::StoreTimeoutError("the deadline passed in the queue for the store"));
+  }
 }
 
 void GroupCommitter::RunWorker(int index) {
@@ -187,17 +187,13 @@ void GroupCommitter::Drain() {
   core_.Step(clock_->SteadyNow(), DrainStarted{}, &actions);
   while (unanswered_ > 0) {
     const SteadyTime now = clock_->SteadyNow();
-    std::vector<CallId> expired;
-    {
-      Actions tick;
-      core_.Step(now, Tick{}, &tick);
-      expired = std::move(tick.expired);
-    }
-    if (!expired.empty()) {
+    Actions tick;
+    core_.Step(now, Tick{}, &tick);
+    if (!tick.expired.empty()) {
       lock.unlock();
-      Expire(expired);
+      Expire(tick.expired);
       lock.lock();
-      Answered(expired.size());
+      Answered(tick.expired.size());
       continue;
     }
     clock_->WaitUntil(all_answered_, lock, now + kDrainTick);

@@ -68,7 +68,7 @@ class GroupCommitter {
   };
 
   void Submit(std::unique_ptr<PendingCall> call);
-  void Refuse(std::unique_ptr<PendingCall> call, const absl::Status& status);
+  void Refuse(std::unique_ptr<PendingCall> call, absl::Status status);
   void Expire(const std::vector<CallId>& calls);
   void RunWorker(int index);
   void RunBatch(const Batch& batch);

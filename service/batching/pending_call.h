@@ -18,7 +18,7 @@ struct PendingCall {
 
   virtual CallKey Key() const = 0;
   // Answers without the store.
-  virtual void Fail(const absl::Status& status) = 0;
+  virtual void Fail(absl::Status status) = 0;
 
   CallId id() const { return reinterpret_cast<uintptr_t>(this); }
   static PendingCall* Of(CallId id) { return reinterpret_cast<PendingCall*>(id); }
@@ -58,7 +58,7 @@ struct PendingCallOf final : PendingCall {
       : PendingCall(k, d), spec(std::move(s)), done(std::move(f)) {}
 
   CallKey Key() const override { return KeyOf(spec); }
-  void Fail(const absl::Status& status) override { done(status); }
+  void Fail(absl::Status status) override { done(std::move(status)); }
 
   Spec spec;
   Done done;

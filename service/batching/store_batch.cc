@@ -105,7 +105,8 @@ class TypedStoreBatch final : public StoreBatch {
 
  private:
   void Fail(const std::string& what) {
-    results_.assign(specs_.size(), storage::InternalError(what));
+    results_.clear();
+    for (size_t i = 0; i < specs_.size(); ++i) results_.emplace_back(storage::InternalError(what));
   }
 
   std::vector<std::unique_ptr<Pending>> calls_;
