@@ -255,7 +255,8 @@ void AddHttpSettings(std::vector<Setting>& table) {
            "Host names that requests may use besides localhost and addresses; empty: any, "
            "but none on a loopback address."));
   table.push_back(
-      Number("http.threads", FIELD(int64_t, http.threads), 2, 256, "Requests served at a time."));
+      Number("http.threads", FIELD(int64_t, http.threads), 2, 256,
+             "Requests served at a time; a quarter of them is left for health and metrics."));
   table.push_back(Duration("http.request-timeout", FIELD(Millis, http.request_timeout), 100ms, 1h,
                            "Longest time for receiving a request, and again for answering it."));
 }

@@ -22,7 +22,7 @@ class HttpTestBackend {
         machine_ids(&committer, &store, &executor, clock, {}),
         admin_handler(&store, clock, {admin}),
         readiness(Readiness::Options{}),
-        gateway(&machine_ids, &admin_handler, clock, storage::Millis(5000)),
+        gateway(&machine_ids, &admin_handler, clock, storage::Millis(5000), /*max_calls=*/12),
         api({}, &readiness, &metrics, &gateway) {
     readiness.Observe({absl::OkStatus(), storage::Millis(0), 1}, clock->SteadyNow());
   }

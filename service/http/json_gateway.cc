@@ -20,6 +20,23 @@ using google::protobuf::util::MessageToJsonString;
 // The handlers answer when the deadline has passed; this is for a store that does not.
 constexpr storage::Millis kGrace{2000};
 
+constexpr storage::Millis kPushback{200};
+
+// Counts a call for as long as it lives.
+class Counted {
+ public:
+  explicit Counted(std::atomic<int>* count) : count_(count), number_(++*count) {}
+  ~Counted() { --*count_; }
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+
+  int number() const { return number_; }
+
+ private:
+  std::atomic<int>* const count_;
+  const int number_;
+};
+
 // Where an answer from another thread is waited for.
 template <typename Response>
 class Answer {
@@ -87,8 +104,12 @@ HttpResponse ToHttp(const absl::StatusOr<Response>& result) {
 }  // namespace
 
 JsonGateway::JsonGateway(MachineIdHandler* machine_ids, AdminHandler* admin, storage::Clock* clock,
-                         storage::Millis timeout)
-    : machine_ids_(machine_ids), admin_(admin), clock_(clock), timeout_(timeout) {
+                         storage::Millis timeout, int max_calls)
+    : machine_ids_(machine_ids),
+      admin_(admin),
+      clock_(clock),
+      timeout_(timeout),
+      max_calls_(max_calls) {
   AddMachineIds("claim", &MachineIdHandler::Claim);
   AddMachineIds("renew", &MachineIdHandler::Renew);
   AddMachineIds("release", &MachineIdHandler::Release);
@@ -109,6 +130,13 @@ HttpResponse JsonGateway::Call(const std::string& path, const std::string& body)
   const auto call = calls_.find(path);
   if (call == calls_.end()) {
     return HttpFault(404, grpc::StatusCode::NOT_FOUND, path + " is no call of the API");
+  }
+  const Counted counted(&calls_under_way_);
+  if (counted.number() > max_calls_) {
+    return ErrorResponse(storage::OverloadedError(
+        std::to_string(max_calls_) + " calls over HTTP already wait for the store, all that "
+                                     "http.threads has room for",
+        kPushback));
   }
   return call->second(body);
 }

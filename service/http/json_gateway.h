@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <string>
@@ -14,13 +15,15 @@ namespace snowlease::service {
 // The API as JSON over HTTP: POST /v1/machine-ids:claim (renew, release, watermark)
 // and /v1/admin:listNamespaces and so on, the RPC's name in lowerCamelCase. Bodies and
 // answers are the protobuf JSON of the RPC's messages, errors google.rpc.Status.
-// Calls block until they are answered or `timeout` has passed. Thread-safe.
+// Calls block until they are answered or `timeout` has passed; beyond `max_calls` at a
+// time they are refused as OVERLOADED, so that threads are left for health and metrics.
+// Thread-safe.
 class JsonGateway {
  public:
   // What it points to must outlive it, and callers' answers must have come before it
   // ends: drain the committer first.
   JsonGateway(MachineIdHandler* machine_ids, AdminHandler* admin, storage::Clock* clock,
-              storage::Millis timeout);
+              storage::Millis timeout, int max_calls);
 
   bool Has(const std::string& path) const { return calls_.count(path) > 0; }
   // Answers 404 for a path it has not.
@@ -43,6 +46,8 @@ class JsonGateway {
   AdminHandler* const admin_;
   storage::Clock* const clock_;
   const storage::Millis timeout_;
+  const int max_calls_;
+  mutable std::atomic<int> calls_under_way_{0};
   std::map<std::string, BodyCall> calls_;
 };
 

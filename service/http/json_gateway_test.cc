@@ -49,6 +49,16 @@ constexpr char kIncarnation[] = "AAECAwQFBgcICQoLDA0ODw==";
 constexpr char kGrant[] =
     "\"namespace\":\"n\",\"machineId\":0,\"instanceId\":\"i\",\"token\":\"1\"";
 
+// F47: calls that wait for a store must not take the threads that answer probes.
+TEST_F(JsonGatewayTest, CallsBeyondItsLimitAreRefusedWithTheTimeToComeBack) {
+  const JsonGateway full(&backend_.machine_ids, &backend_.admin_handler, &clock_, Millis(5000),
+                         /*max_calls=*/0);
+  const HttpResponse refused = full.Call("/v1/admin:listNamespaces", "{}");
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_THAT(refused.body, AllOf(HasSubstr("OVERLOADED"), HasSubstr("http.threads")));
+  EXPECT_EQ(refused.headers.count("Retry-After"), 1u);
+}
+
 TEST_F(JsonGatewayTest, ClaimsRenewsRaisesAndReleases) {
   const HttpResponse claimed = Claim("i", kIncarnation);
   EXPECT_EQ(claimed.status, 200);

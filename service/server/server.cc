@@ -1,5 +1,6 @@
 #include "service/server/server.h"
 
+#include <algorithm>
 #include <condition_variable>
 #include <mutex>
 #include <utility>
@@ -50,6 +51,12 @@ HttpServerOptions HttpOptions(const Config& config) {
   return options;
 }
 
+// A quarter of the threads is left for health and metrics.
+int HttpCallsAtATime(const Config& config) {
+  const auto threads = static_cast<int>(config.http.threads);
+  return threads - std::max(1, threads / 4);
+}
+
 void WaitFor(storage::Clock* clock, storage::Millis duration) {
   std::mutex mutex;
   std::condition_variable never;
@@ -64,7 +71,7 @@ Server::Server(Environment* environment)
     : environment_(environment),
       readiness_(ReadinessOptions(environment->config())),
       gateway_(environment->machine_ids(), environment->admin(), environment->clock(),
-               environment->config().http.request_timeout),
+               environment->config().http.request_timeout, HttpCallsAtATime(environment->config())),
       http_api_(HttpGuard(environment->config()), &readiness_, environment->metrics(), &gateway_),
       census_(environment->store(), environment->metrics()) {}
 
@@ -100,9 +107,15 @@ void Server::StartMonitor() {
   listener.log = [](const ReadinessEvent& event) {
     Log(event.level, event.message, {{"detail", event.detail}});
   };
-  monitor_ =
-      std::make_unique<StoreMonitor>(environment_->store(), environment_->clock(), &readiness_,
-                                     StoreMonitor::Options{}, std::move(listener));
+  listener.answered = [this] { census_.Refresh(environment_->clock()->SteadyNow()); };
+  monitor_ = std::make_unique<StoreMonitor>(environment_->store(), environment_->clock(),
+                                            &readiness_, MonitorOptions(), std::move(listener));
+}
+
+StoreMonitor::Options Server::MonitorOptions() const {
+  StoreMonitor::Options options;
+  options.patience = environment_->config().store.timeout;
+  return options;
 }
 
 void Server::OnLook(const StoreObservation& seen) {
@@ -112,7 +125,6 @@ void Server::OnLook(const StoreObservation& seen) {
   if (!seen.status.ok()) return;
   metrics.SetClock(seen.clock_ahead, readiness_.takeovers_paused());
   metrics.SetSchemaVersion(seen.schema_version);
-  census_.Refresh(environment_->clock()->SteadyNow());
 }
 
 std::optional<ListenAddress> Server::http_address() const {

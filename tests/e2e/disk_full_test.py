@@ -81,9 +81,11 @@ class DiskFullTest(E2ECase):
         """Liveness is about the process only; reads go on; each refused call is refused for the same reason."""
         self.assertEqual(server.get("/livez")[0], 200)
         self.assertGreater(len(server.api.leases("orders")), 0)
-        for i in range(20):
+        lines = len(server.log().splitlines())
+        for i in range(100):
             with self.assert_reason("STORE_UNAVAILABLE"):
                 server.api.claim(instance=f"refused{i}", metadata={"filler": "x" * 900})
+        self.assertLess(len(server.log().splitlines()) - lines, 5, "a log line for each refused call")
 
     def _claim_within(self, server, instance, seconds):
         deadline = time.monotonic() + seconds

@@ -1,8 +1,11 @@
 """Ten times more calls than the server can do, on a disk whose speed is known."""
 
+import concurrent.futures
 import json
+import time
 import unittest
 
+from json_api import ApiError
 from snowlease_e2e import E2ECase, SLOW_DISK
 
 # One batch of 8 claims each 20 ms: about 400 a second on every machine.
@@ -48,6 +51,28 @@ class OverloadTest(E2ECase):
         self.assertRegex(refused.retry_delay, r"^[0-9.]+s$")
         self.assertEqual(server.get("/livez")[0], 200)
         self.assertEqual(flood.wait(20), 0)
+
+    def test_probes_are_answered_while_scripts_wait_for_a_stalled_store(self):
+        """F47: a disk that hangs makes calls wait, but liveness is about the process only."""
+        server = self.server(environment={"LD_PRELOAD": str(SLOW_DISK), "SLOW_DISK_MS": "1500"}, timeout=30)
+        with concurrent.futures.ThreadPoolExecutor(64) as pool:
+            calls = [pool.submit(self._claim_or_reason, server, i) for i in range(64)]
+            time.sleep(0.5)
+            for _ in range(5):
+                start = time.monotonic()
+                self.assertEqual(server.get("/livez")[0], 200)
+                self.assertLess(time.monotonic() - start, 1)
+            reasons = {call.result() for call in calls}
+        self.assertLessEqual(reasons, {"granted", "OVERLOADED", "STORE_TIMEOUT"})
+        self.assertIn("granted", reasons)
+
+    @staticmethod
+    def _claim_or_reason(server, number):
+        try:
+            server.api.claim(instance=f"i{number}")
+            return "granted"
+        except ApiError as error:
+            return error.reason
 
     def _claim_until_refused(self, server):
         """In the namespace that is flooded: others have their share."""

@@ -44,7 +44,8 @@ class ShutdownTest(E2ECase):
         self.assertEqual(server.stop(), 0)
         result = json.loads(flood.stdout.readline())
         for reason in filter(None, result["others"].split(", ")):
-            self.assertRegex(reason, "^(DRAINING|code 14) ", result["others"])
+            # "code 1": gRPC itself drops calls that come between the start of its shutdown and the client's notice.
+            self.assertRegex(reason, "^(DRAINING|code 14|code 1) ", result["others"])
         server.start()
         held = int(server.api.admin("getNamespace", name="flood")["namespace"]["held"])
         self.assertEqual(held, int(result["ok"]), "a claim that was refused took effect, or an answer was lost")

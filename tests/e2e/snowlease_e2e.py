@@ -242,9 +242,10 @@ class E2ECase(unittest.TestCase):
     def server(self, *arguments, start=True, **options):
         """A started server that ends with the test; options as of Server."""
         options.setdefault("name", f"server{len(self.servers)}")
-        server = Server(options.pop("directory", self.directory), *arguments, **options)
+        timeout = options.pop("timeout", 15)
+        server = Server(self.directory, *arguments, **options)
         self.servers.append(server)
-        return server.start() if start else server
+        return server.start(timeout=timeout) if start else server
 
     def client(self, server, *arguments):
         """A test client that ends with the test."""
