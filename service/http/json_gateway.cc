@@ -22,21 +22,6 @@ constexpr storage::Millis kGrace{2000};
 
 constexpr storage::Millis kPushback{200};
 
-// Counts a call for as long as it lives.
-class Counted {
- public:
-  explicit Counted(std::atomic<int>* count) : count_(count), number_(++*count) {}
-  ~Counted() { --*count_; }
-  Counted(const Counted&) = delete;
-  Counted& operator=(const Counted&) = delete;
-
-  int number() const { return number_; }
-
- private:
-  std::atomic<int>* const count_;
-  const int number_;
-};
-
 // Where an answer from another thread is waited for.
 template <typename Response>
 class Answer {
@@ -109,7 +94,7 @@ JsonGateway::JsonGateway(MachineIdHandler* machine_ids, AdminHandler* admin, sto
       admin_(admin),
       clock_(clock),
       timeout_(timeout),
-      max_calls_(max_calls) {
+      limit_(max_calls, clock) {
   AddMachineIds("claim", &MachineIdHandler::Claim);
   AddMachineIds("renew", &MachineIdHandler::Renew);
   AddMachineIds("release", &MachineIdHandler::Release);
@@ -131,11 +116,11 @@ HttpResponse JsonGateway::Call(const std::string& path, const std::string& body)
   if (call == calls_.end()) {
     return HttpFault(404, grpc::StatusCode::NOT_FOUND, path + " is no call of the API");
   }
-  const Counted counted(&calls_under_way_);
-  if (counted.number() > max_calls_) {
+  const std::optional<CallLimit::Place> place = limit_.Enter();
+  if (!place) {
     return ErrorResponse(storage::OverloadedError(
-        std::to_string(max_calls_) + " calls over HTTP already wait for the store, all that "
-                                     "http.threads has room for",
+        std::to_string(limit_.most()) + " calls over HTTP already wait for the store, all that "
+                                        "http.threads has room for",
         kPushback));
   }
   return call->second(body);

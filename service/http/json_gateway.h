@@ -1,10 +1,10 @@
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <map>
 #include <string>
 
+#include "service/http/call_limit.h"
 #include "service/http/http_message.h"
 #include "service/rpc/admin_handler.h"
 #include "service/rpc/machine_id_handler.h"
@@ -15,9 +15,9 @@ namespace snowlease::service {
 // The API as JSON over HTTP: POST /v1/machine-ids:claim (renew, release, watermark)
 // and /v1/admin:listNamespaces and so on, the RPC's name in lowerCamelCase. Bodies and
 // answers are the protobuf JSON of the RPC's messages, errors google.rpc.Status.
-// Calls block until they are answered or `timeout` has passed; beyond `max_calls` at a
-// time they are refused as OVERLOADED, so that threads are left for health and metrics.
-// Thread-safe.
+// Calls block until they are answered or `timeout` has passed; when `max_calls` wait
+// for a store that does not answer, more are refused as OVERLOADED, so that threads are
+// left for health and metrics. Thread-safe.
 class JsonGateway {
  public:
   // What it points to must outlive it, and callers' answers must have come before it
@@ -46,8 +46,7 @@ class JsonGateway {
   AdminHandler* const admin_;
   storage::Clock* const clock_;
   const storage::Millis timeout_;
-  const int max_calls_;
-  mutable std::atomic<int> calls_under_way_{0};
+  mutable CallLimit limit_;
   std::map<std::string, BodyCall> calls_;
 };
 
