@@ -314,5 +314,19 @@ TEST_P(LeaseStoreConformance, LeaseCapStopsNewGrantsButNotTakeoversNorComebacks)
   EXPECT_THAT(Claim(Spec("again", 2)), IsOk());
 }
 
+// The own id is given up for the new one: the number of leases stays the same.
+TEST_P(LeaseStoreConformance, InstanceAtTheLeaseCapCanMove) {
+  storage::NamespaceUpdate update;
+  update.name = kOrders;
+  update.machine_bits = 2;
+  update.lease_cap = 1;
+  update.allow_missing = true;
+  Updated(update);
+  Claimed(Spec("a", 2));
+  EXPECT_EQ(Claimed(Spec("a", 2)).row.machine_id, 1u);
+  EXPECT_EQ(Namespace().counts.held, 1u);
+  EXPECT_THAT(Claim(Spec("b", 2)), HasReason(Reason::kCapExceeded));
+}
+
 }  // namespace
 }  // namespace snowlease::testing
