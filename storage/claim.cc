@@ -156,6 +156,11 @@ std::optional<Lease> Claim::TryNew() {
   // Operators may have reserved numbers ahead of the first claim.
   uint32_t number = name_space_.next_machine_id;
   while (number < id_limit_ && rows_.Get(spec_.name_space, number)) ++number;
+  if (number != name_space_.next_machine_id) {
+    // Remembered whatever becomes of this claim, so that they are passed over once only.
+    name_space_.next_machine_id = number;
+    rows_.PutNamespace(name_space_);
+  }
   if (number >= id_limit_ || !CanUse(name_space_.base_floor)) return std::nullopt;
   GiveUpOwn();
   name_space_.next_machine_id = number + 1;
