@@ -235,13 +235,18 @@ TEST_P(LeaseStoreConformance, MoreBitsThanTheNamespaceAreRefused) {
 
 // F04: no id that does not fit is ever granted, from whatever source.
 TEST_P(LeaseStoreConformance, FewerBitsAreServedFromTheIdsThatFit) {
-  std::vector<Lease> leases = ClaimedMany("i", 4, 3, kMinute);
+  std::vector<Lease> leases = ClaimedMany("i", 2, 3, kMinute);
+  for (int i = 2; i < 4; ++i) {
+    ClaimSpec soon = Spec("i" + std::to_string(i), 3);
+    soon.safe_guard = kMinute / 2;
+    leases.push_back(Claimed(soon));
+  }
   Released(KeyOf(leases[3]), ClientTime{0});
   Released(KeyOf(leases[1]), Now());
   EXPECT_EQ(Claimed(Spec("a", 1)).row.machine_id, 1u);  // not 3, although its floor is lower
   EXPECT_THAT(Claim(Spec("b", 1)), HasReason(Reason::kMachineIdOverflow));  // neither 3 nor 4
   Advance(kMinute);
-  const Lease taken = Claimed(Spec("c", 1));  // not the expired 2
+  const Lease taken = Claimed(Spec("c", 1));  // not 2, expired for longer
   EXPECT_EQ(taken.row.machine_id, 0u);
   EXPECT_EQ(taken.row.source, LeaseSource::kExpired);
 }
