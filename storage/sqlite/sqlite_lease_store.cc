@@ -110,7 +110,7 @@ absl::Status SqliteLeaseStore::CheckReady() const {
   if (schema_version_ > 0) return absl::OkStatus();
   return StoreUnavailableError("the schema of " + sqlite_.path +
                                " has not been found good: run `snowlease-server migrate`, or "
-                               "start with --migrate=auto");
+                               "start with --store-migrate=auto");
 }
 
 Millis SqliteLeaseStore::BusyTimeout(SteadyTime deadline) const {

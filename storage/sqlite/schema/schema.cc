@@ -6,6 +6,9 @@
 namespace snowlease::storage {
 namespace {
 
+// "SNOW" in the file's header, for programs that look there. Older files have none.
+constexpr int64_t kApplicationId = 0x534E4F57;
+
 [[noreturn]] void Refuse(const std::string& what) {
   throw StoreFailure(StoreUnavailableError(what));
 }
@@ -21,11 +24,29 @@ std::string MissingTable(const Connection& connection, const std::string& table)
          ": the file is damaged or not Snowlease's; restore it from a backup or name another";
 }
 
+// Refuses a file without our tables in which another program keeps its own.
+void RefuseForeign(Connection& connection) {
+  Statement tables(&connection,
+                   "SELECT name FROM sqlite_master WHERE name NOT LIKE 'sqlite~_%' ESCAPE '~' "
+                   "ORDER BY name LIMIT 3");
+  std::string names;
+  Query names_query(tables);
+  while (names_query.Next()) names += (names.empty() ? "" : ", ") + names_query.TakeText();
+  Statement pragma(&connection, "PRAGMA application_id");
+  Query id_query(pragma);
+  const int64_t id = id_query.Next() ? id_query.TakeInt() : 0;
+  if (names.empty() && (id == 0 || id == kApplicationId)) return;
+  Refuse(connection.path() + " is the database of another program (" +
+         (names.empty() ? "application_id " + std::to_string(id) : "it has " + names) +
+         "): name another file");
+}
+
 SchemaState ReadState(Connection& connection, std::span<const SchemaStep> steps) {
   if (!HasTable(connection, "snowlease_schema")) {
     for (const char* table : steps.back().tables) {
       if (HasTable(connection, table)) Refuse(MissingTable(connection, "snowlease_schema"));
     }
+    RefuseForeign(connection);
     return {};
   }
   Statement statement(&connection,
@@ -69,6 +90,7 @@ void RunSteps(Connection& connection, SchemaState& state, std::span<const Schema
     state.oldest_admitted = step.oldest_admitted;
   }
   if (empty) {
+    connection.Execute("PRAGMA application_id = " + std::to_string(kApplicationId));
     connection.Execute("INSERT INTO snowlease_schema VALUES (0, 0, lower(hex(randomblob(16))))");
   }
   Statement statement(&connection, "UPDATE snowlease_schema SET version = ?, oldest_admitted = ?");
@@ -101,7 +123,7 @@ SchemaState MigrateSchema(Connection& connection, MigrateMode mode,
                                  : "the schema of " + connection.path() + " is version " +
                                        std::to_string(state.version) + ", older than version " +
                                        std::to_string(wanted) + " of this server") +
-             ": run `snowlease-server migrate`, or start with --migrate=auto");
+             ": run `snowlease-server migrate`, or start with --store-migrate=auto");
     }
   }
   // Looked at again under the write lock: another process may have been faster.

@@ -74,7 +74,7 @@ TEST_F(SqliteSchema, EmptyDatabaseWithMigrationOffTellsTheCommand) {
     ASSERT_THAT(store, IsOk());
     const absl::Status status = (*store)->Migrate(mode);
     EXPECT_THAT(status, HasReason(Reason::kStoreUnavailable));
-    EXPECT_THAT(status.ToString(), HasSubstr("snowlease-server migrate"));
+    EXPECT_THAT(status.ToString(), AllOf(HasSubstr("snowlease-server migrate"), HasSubstr("--store-migrate=auto")));
     EXPECT_EQ((*store)->SchemaVersion(), 0);
     EXPECT_THAT((*store)->StoreId(), IsEmpty());
     // Not ready, in every way of asking.
@@ -100,6 +100,27 @@ TEST_F(SqliteSchema, MissingTableIsNamed) {
     Doctor("ALTER TABLE aside RENAME TO " + name);
   }
   EXPECT_THAT(Migrate(MigrateMode::kCheck), IsOk());
+}
+
+TEST_F(SqliteSchema, DatabaseOfAnotherProgramIsRefusedAndLeftAlone) {
+  { ASSERT_THAT(folder_.Open(), IsOk()); }  // an empty file
+  const std::vector<std::pair<std::string, std::string>> foreign = {
+      {"CREATE TABLE songs (name TEXT)", "songs"},
+      {"DROP TABLE songs; CREATE VIEW charts AS SELECT 1", "charts"},
+      {"DROP VIEW charts; PRAGMA application_id = 4711", "application_id 4711"}};
+  for (const auto& [sql, sign] : foreign) {
+    SCOPED_TRACE(sign);
+    Doctor(sql);
+    for (const MigrateMode mode : {MigrateMode::kAuto, MigrateMode::kCheck, MigrateMode::kOff}) {
+      const absl::Status status = Migrate(mode);
+      EXPECT_THAT(status, HasReason(Reason::kStoreUnavailable));
+      EXPECT_THAT(status.ToString(), AllOf(HasSubstr("another program"), HasSubstr(sign),
+                                           HasSubstr("name another file")));
+    }
+  }
+  Doctor("PRAGMA application_id = 0");
+  EXPECT_THAT(Migrate(MigrateMode::kAuto), IsOk());
+  EXPECT_THAT(Migrate(MigrateMode::kAuto), IsOk());
 }
 
 TEST_F(SqliteSchema, OlderSchemaWithMigrationOffTellsTheCommandAndAutoMendsIt) {
