@@ -8,7 +8,6 @@ client::ClientOptions ConnectionOptions(const GlobalOptions& global) {
   client::ClientOptions options;
   options.endpoints = {global.server};
   options.timeout = std::chrono::milliseconds(global.timeout_ms);
-  options.retry.initial_backoff = std::chrono::milliseconds(50);
   options.user_agent = absl::StrCat("snowlease-cli/", SNOWLEASE_VERSION);
   return options;
 }

@@ -51,6 +51,15 @@ TEST(RetryPolicyTest, StopsAfterTheLastAttempt) {
   EXPECT_FALSE(NextAttemptAfter({.max_attempts = 1}, attempt));
 }
 
+// F46: how long a restart may take.
+TEST(RetryPolicyTest, DefaultsOutlastARestartEvenWithTheShortestWaits) {
+  milliseconds waited(0);
+  for (int number = 1; number < RetryOptions().max_attempts; ++number) {
+    waited += BackoffAfter({}, number, /*random=*/0);
+  }
+  EXPECT_GE(waited, milliseconds(1800));
+}
+
 TEST(RetryPolicyTest, BackoffDoublesUpToItsCapWithJitter) {
   const RetryOptions options{.initial_backoff = milliseconds(100),
                              .max_backoff = milliseconds(1000)};
@@ -85,14 +94,14 @@ TEST(RetryPolicyTest, RetryInfoIsTheLeastWait) {
   attempt.retry_delay = milliseconds(900);
   EXPECT_GE(NextAttemptAfter({}, attempt), milliseconds(900));
   attempt.retry_delay = milliseconds(1);
-  EXPECT_EQ(NextAttemptAfter({}, attempt), milliseconds(100));
+  EXPECT_EQ(NextAttemptAfter({}, attempt), milliseconds(250));
 }
 
 TEST(RetryPolicyTest, WaitThatReachesTheDeadlineIsNotBegun) {
   FailedAttempt attempt = Unavailable();
-  attempt.remaining = milliseconds(101);
+  attempt.remaining = milliseconds(251);
   EXPECT_TRUE(NextAttemptAfter({}, attempt));
-  attempt.remaining = milliseconds(100);
+  attempt.remaining = milliseconds(250);
   EXPECT_FALSE(NextAttemptAfter({}, attempt));
   attempt.remaining = milliseconds(-5);
   EXPECT_FALSE(NextAttemptAfter({}, attempt));

@@ -12,8 +12,9 @@ struct RetryOptions {
   // Attempts in all; 1 = never retry.
   int max_attempts = 5;
   // Wait after the first failed attempt; doubles up to max_backoff. A wait is
-  // drawn from half to one and a half times that.
-  std::chrono::milliseconds initial_backoff{100};
+  // drawn from half to one and a half times that. All four together last 1.9 s at
+  // least: a server that is restarted in the meantime fails no call.
+  std::chrono::milliseconds initial_backoff{250};
   std::chrono::milliseconds max_backoff{5000};
 };
 
