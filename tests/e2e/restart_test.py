@@ -95,7 +95,9 @@ class RestartTest(E2ECase):
         for answer in answers:
             instance = answer["instance"]
             if "error" in answer:
-                self.assertNotEqual(answer["error"], "MACHINE_ID_LOST", answer)
+                # A release that was done, its answer lost, its id granted again: the repeat is LOST (RELEASED).
+                if answer["op"] != "release" or not answer["message"].endswith("RELEASED"):
+                    self.assertNotEqual(answer["error"], "MACHINE_ID_LOST", answer)
             elif answer["op"] == "claim":
                 granted[instance] = (int(answer["machine_id"]), answer["token"])
             elif answer["op"] == "renew":
