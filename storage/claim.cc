@@ -198,9 +198,8 @@ ExpirySearch Claim::LockLongestExpired() {
         break;
       }
       auto locked = rows_.LockHeld(*search.longest_expired, wait);
-      const bool usable =
-          locked && IsExpired(*locked, context_.now) && *FloorOf(*locked) <= highest_floor_;
-      if (usable) {
+      const bool expired = locked && IsExpired(*locked, context_.now);
+      if (expired && CanUse(*FloorOf(*locked))) {
         search.longest_expired = std::move(locked);
         return search;
       }

@@ -44,7 +44,8 @@ struct StoreOptions {
 // Calls block. Thread-safe; `Capabilities().connections` of them run at a time, the
 // others wait. Errors are those of storage/errors.h; STORE_UNAVAILABLE and
 // STORE_TIMEOUT may be in doubt, so every operation can be repeated with the same
-// arguments.
+// arguments; ReserveIds and UnreserveIds then answer NAMESPACE_POLICY for what is done, so
+// that no two operators believe that one id is theirs.
 class LeaseStore {
  public:
   virtual ~LeaseStore() = default;
