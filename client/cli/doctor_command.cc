@@ -60,10 +60,19 @@ bool CheckServer(Examination& examination, client::Client& client, const GlobalO
   return true;
 }
 
+void NoteVersion(Examination& examination, const std::string& version) {
+  if (version.empty()) return;
+  const bool same = version == SNOWLEASE_VERSION;
+  examination.Note(
+      "version", same ? "OK" : "WARN",
+      absl::StrCat("snowlease-server ", version, same ? "" : "; this program has another version"));
+}
+
 void CheckAdmin(Examination& examination, client::Client& client) {
   v1::ListNamespacesRequest request;
   request.set_page_size(1);
   const auto response = client.ListNamespaces(request);
+  NoteVersion(examination, client.server_version());
   if (response.ok()) {
     examination.Note("admin", "OK", "enabled");
   } else if (client::ReasonOf(response.status()) == client::Reason::kAdminDisabled) {

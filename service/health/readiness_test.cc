@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <future>
 #include <memory>
+#include <thread>
 
 #include "service/health/store_monitor.h"
 #include "storage/errors.h"
@@ -133,6 +135,47 @@ TEST(StoreMonitorTest, FollowsTheStoreDownAndUpAndMeasuresItsClock) {
     looks.Await(++count);
     EXPECT_EQ(readiness.ready(), ready);
   }
+}
+
+// F47: a store that hangs is a store that does not answer.
+TEST(StoreMonitorTest, StoreThatHangsIsNotReadyAndReadyWhenItAnswersAgain) {
+  using snowlease::testing::StoreOperation;
+  snowlease::testing::FakeClock clock;
+  auto memory = std::make_unique<storage::MemoryLeaseStore>(storage::StoreOptions{}, &clock);
+  ASSERT_TRUE(memory->Migrate(storage::MigrateMode::kAuto).ok());
+  snowlease::testing::FaultInjectingLeaseStore store(std::move(memory));
+  Readiness readiness{Readiness::Options{}};
+  const StoreMonitor monitor(&store, &clock, &readiness, {}, {});
+  EXPECT_TRUE(readiness.ready());
+
+  const auto advance_until = [&](bool ready) {
+    for (int i = 0; i < 1000 && readiness.ready() != ready; ++i) {
+      ASSERT_TRUE(clock.AwaitWaiters(1));
+      clock.Advance(Millis(500));
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    ASSERT_EQ(readiness.ready(), ready);
+  };
+  store.Block(StoreOperation::kPing);
+  advance_until(false);
+  EXPECT_THAT(readiness.Report().ToJson(), HasSubstr("STORE_TIMEOUT: "));
+  EXPECT_THAT(readiness.Report().ToJson(), HasSubstr("it has not answered for "));
+  store.Unblock(StoreOperation::kPing);
+  advance_until(true);
+}
+
+// The namespaces are counted there: however long that takes, the monitor goes on.
+TEST(StoreMonitorTest, WorkAfterAnAnswerDoesNotHoldUpTheLook) {
+  snowlease::testing::FakeClock clock;
+  storage::MemoryLeaseStore store(storage::StoreOptions{}, &clock);
+  ASSERT_TRUE(store.Migrate(storage::MigrateMode::kAuto).ok());
+  Readiness readiness{Readiness::Options{}};
+  std::promise<void> go_on;
+  StoreMonitor::Listener listener;
+  listener.answered = [done = go_on.get_future().share()] { done.wait(); };
+  const StoreMonitor monitor(&store, &clock, &readiness, {}, listener);
+  EXPECT_TRUE(readiness.ready());
+  go_on.set_value();
 }
 
 }  // namespace

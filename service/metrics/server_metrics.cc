@@ -12,6 +12,7 @@ ServerMetrics::ServerMetrics(Options options, storage::Clock* clock)
     : options_(std::move(options)),
       clock_(clock),
       calls_(registry_),
+      grpc_(registry_),
       store_(registry_, options_.backend),
       namespaces_(registry_, options_.namespaces),
       queue_depth_(OneGauge(registry_, "snowlease_queue_depth", "Calls that wait for the store.")) {
@@ -24,10 +25,20 @@ void ServerMetrics::SetQueueDepth(std::function<size_t()> depth) {
   depth_ = std::move(depth);
 }
 
+void ServerMetrics::SetCertificateExpiry(std::function<double()> expiry) {
+  const std::lock_guard lock(mutex_);
+  certificate_expiry_ = std::move(expiry);
+  if (!certificate_expiry_ || certificate_expiry_gauge_ != nullptr) return;
+  certificate_expiry_gauge_ =
+      &OneGauge(registry_, "snowlease_tls_certificate_expiry_timestamp_seconds",
+                "When the certificate of the gRPC port expires, seconds since 1970.");
+}
+
 std::string ServerMetrics::Serialize() {
   {
     const std::lock_guard lock(mutex_);
     last_scrape_ = clock_->SteadyNow();
+    if (certificate_expiry_) certificate_expiry_gauge_->Set(certificate_expiry_());
     if (depth_) queue_depth_.Set(static_cast<double>(depth_()));
   }
   std::vector<prometheus::MetricFamily> families = registry_.Collect();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "service/metrics/call_metrics.h"
+#include "service/metrics/grpc_metrics.h"
 #include "service/metrics/namespace_metrics.h"
 #include "service/metrics/process_collector.h"
 #include "service/metrics/store_metrics.h"
@@ -27,11 +28,15 @@ class ServerMetrics {
   ServerMetrics(Options options, storage::Clock* clock);
 
   CallMetrics& calls() { return calls_; }
+  GrpcMetrics& grpc() { return grpc_; }
   StoreMetrics& store() { return store_; }
   NamespaceMetrics& namespaces() { return namespaces_; }
   const std::vector<std::string>& listed_namespaces() const { return options_.namespaces; }
   // Asked at every scrape; must not block. Empty: the queue is gone.
   void SetQueueDepth(std::function<size_t()> depth);
+  // Seconds since 1970 at which the served certificate expires; asked at every scrape.
+  // Without it, or empty, there is no such series.
+  void SetCertificateExpiry(std::function<double()> expiry);
 
   // The scrape's answer. Never asks the store.
   std::string Serialize();
@@ -44,12 +49,15 @@ class ServerMetrics {
   prometheus::Registry registry_;
   ProcessCollector process_;
   CallMetrics calls_;
+  GrpcMetrics grpc_;
   StoreMetrics store_;
   NamespaceMetrics namespaces_;
   prometheus::Gauge& queue_depth_;
 
   mutable std::mutex mutex_;
   std::function<size_t()> depth_;
+  std::function<double()> certificate_expiry_;
+  prometheus::Gauge* certificate_expiry_gauge_ = nullptr;
   std::optional<storage::SteadyTime> last_scrape_;
 };
 

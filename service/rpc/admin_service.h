@@ -1,6 +1,9 @@
 #pragma once
 
+#include <string>
+
 #include "service/batching/blocking_executor.h"
+#include "service/metrics/grpc_metrics.h"
 #include "service/rpc/admin_handler.h"
 #include "snowlease/v1/admin.grpc.pb.h"
 #include "storage/clock.h"
@@ -23,10 +26,12 @@ using RawAdminService = v1::AdminService::WithRawCallbackMethod_ListNamespaces<
                                     v1::AdminService::WithRawCallbackMethod_FindOwner<
                                         v1::AdminService::Service>>>>>>>>>>;
 
+// Tells the server's version in the trailer `snowlease-version` of every answer.
 class GrpcAdminService final : public RawAdminService {
  public:
   GrpcAdminService(AdminHandler* handler, BlockingExecutor* executor, storage::Clock* clock,
-                   storage::Millis default_deadline);
+                   storage::Millis default_deadline, GrpcMetrics* metrics /* may be null */,
+                   std::string version);
 
   grpc::ServerUnaryReactor* ListNamespaces(grpc::CallbackServerContext* context,
                                            const grpc::ByteBuffer* request,
@@ -62,7 +67,7 @@ class GrpcAdminService final : public RawAdminService {
  private:
   template <typename Request, typename Response>
   grpc::ServerUnaryReactor* Serve(
-      grpc::CallbackServerContext* context, const grpc::ByteBuffer* bytes,
+      GrpcMethod name, grpc::CallbackServerContext* context, const grpc::ByteBuffer* bytes,
       grpc::ByteBuffer* response,
       absl::StatusOr<Response> (AdminHandler::*method)(const Request&, const CallContext&));
 
@@ -70,6 +75,8 @@ class GrpcAdminService final : public RawAdminService {
   BlockingExecutor* const executor_;
   storage::Clock* const clock_;
   const storage::Millis default_deadline_;
+  GrpcMetrics* const metrics_;
+  const std::string version_;
 };
 #pragma GCC diagnostic pop
 

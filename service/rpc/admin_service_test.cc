@@ -241,5 +241,20 @@ TEST(AdminServiceTest, NamespaceInUseIsNotDeleted) {
   EXPECT_EQ(ReasonOf(Call(server, &Stub::DeleteNamespace, request, &response)), "NOT_FOUND");
 }
 
+TEST(AdminServiceVersionTest, TheTrailerTellsTheServersVersionAlsoWithAnError) {
+  RpcTestOptions options;
+  options.grpc.version = "1.2.3";
+  options.admin_enabled = false;
+  RpcTestServer server(options);
+  grpc::ClientContext context;
+  v1::ListNamespacesResponse response;
+  EXPECT_EQ(server.admin().ListNamespaces(&context, {}, &response).error_code(),
+            grpc::PERMISSION_DENIED);
+  const auto& trailers = context.GetServerTrailingMetadata();
+  const auto version = trailers.find("snowlease-version");
+  ASSERT_NE(version, trailers.end());
+  EXPECT_EQ(std::string(version->second.data(), version->second.size()), "1.2.3");
+}
+
 }  // namespace
 }  // namespace snowlease::service

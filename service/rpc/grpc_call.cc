@@ -27,11 +27,13 @@ std::string PrincipalOf(const grpc::CallbackServerContext& context) {
 }
 
 void FinishCall(grpc::CallbackServerContext* context, grpc::ServerUnaryReactor* reactor,
-                const absl::Status& status) {
+                const absl::Status& status, CallCounter counter) {
   if (const auto pushback = PushbackOf(status)) {
     context->AddTrailingMetadata(kPushbackKey, *pushback);
   }
-  reactor->Finish(ToGrpcStatus(status));
+  const grpc::Status answer = ToGrpcStatus(status);
+  counter.Count(answer.error_code());
+  reactor->Finish(answer);
 }
 
 }  // namespace snowlease::service

@@ -18,7 +18,7 @@ std::string TryBind(const addrinfo& address) {
   std::string problem;
   if (bind(fd, address.ai_addr, address.ai_addrlen) != 0 || listen(fd, 1) != 0) {
     problem = errno == EADDRINUSE
-                  ? "the port is taken: stop what listens there or choose another port"
+                  ? "the port is in use: stop what listens there or choose another port"
                   : std::strerror(errno);
   }
   close(fd);

@@ -78,8 +78,9 @@ struct GrpcServer::Impl {
        AdminHandler* admin_handler, BlockingExecutor* executor, storage::Clock* the_clock)
       : clock(the_clock),
         machine_ids(machine_id_handler, the_clock, options.default_deadline,
-                    {options.max_unanswered_renewals, MaxStreamAge(options)}),
-        admin(admin_handler, executor, the_clock, options.default_deadline) {}
+                    {options.max_unanswered_renewals, MaxStreamAge(options)}, options.metrics),
+        admin(admin_handler, executor, the_clock, options.default_deadline, options.metrics,
+              options.version) {}
 
   absl::Status Start(const GrpcServerOptions& options);
   void SetHealth(bool healthy);

@@ -6,6 +6,7 @@
 #include "absl/status/statusor.h"
 #include "grpcpp/security/server_credentials.h"
 #include "service/batching/blocking_executor.h"
+#include "service/metrics/grpc_metrics.h"
 #include "service/rpc/admin_handler.h"
 #include "service/rpc/machine_id_handler.h"
 #include "storage/clock.h"
@@ -36,6 +37,8 @@ struct GrpcServerOptions {
   size_t memory_quota_bytes = 256u << 20;  // of gRPC's buffers
   bool reflection = true;
   bool channelz = false;
+  std::string version{};           // told to operators' clients; empty: not
+  GrpcMetrics* metrics = nullptr;  // counts calls; must outlive the server
 };
 
 // Serves MachineIdService, AdminService, grpc.health.v1 and reflection on one port.

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <thread>
 
+#include "grpc/support/log.h"
 #include "service/rpc/rpc_test_server.h"
 #include "storage/errors.h"
 #include "tests/testing/matchers.h"
@@ -46,6 +47,23 @@ TEST(GrpcServerTest, ReflectionListsTheServices) {
   EXPECT_THAT(services, HasSubstr("grpc.health.v1.Health"));
 }
 
+std::atomic<int> log_errors = 0;
+
+// Reflection that is registered twice shows only there.
+TEST(GrpcServerTest, StartLogsNoError) {
+  gpr_set_log_function([](gpr_log_func_args* line) {
+    if (line->severity == GPR_LOG_SEVERITY_ERROR) ++log_errors;
+  });
+  for (const bool reflection : {true, false, true}) {
+    RpcTestOptions options;
+    options.grpc.reflection = reflection;
+    options.grpc.channelz = reflection;
+    const RpcTestServer server(options);
+  }
+  gpr_set_log_function(nullptr);
+  EXPECT_EQ(log_errors, 0);
+}
+
 TEST(GrpcServerTest, ReflectionCanBeOff) {
   RpcTestOptions options;
   options.grpc.reflection = false;
@@ -75,7 +93,7 @@ TEST(GrpcServerTest, TakenPortIsAnErrorThatNamesTheSettingAndTheAddress) {
   ASSERT_EQ(violations.size(), 1u);
   EXPECT_EQ(violations[0].field, "grpc.listen");
   EXPECT_THAT(violations[0].description, HasSubstr(first.address()));
-  EXPECT_THAT(violations[0].description, HasSubstr("port is taken"));
+  EXPECT_THAT(violations[0].description, HasSubstr("port is in use"));
 }
 
 TEST(GrpcServerTest, AddressThatIsNotOursIsAnErrorThatSaysSo) {

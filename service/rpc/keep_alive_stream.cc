@@ -15,10 +15,10 @@ namespace snowlease::service {
 
 std::shared_ptr<KeepAliveStream> KeepAliveStream::Start(
     MachineIdHandler* handler, storage::Clock* clock, grpc::CallbackServerContext* context,
-    storage::Millis default_deadline, KeepAliveOptions options,
+    storage::Millis default_deadline, KeepAliveOptions options, CallCounter counter,
     std::function<void(KeepAliveStream*)> on_done) {
-  std::shared_ptr<KeepAliveStream> stream(
-      new KeepAliveStream(handler, clock, context, default_deadline, options, std::move(on_done)));
+  std::shared_ptr<KeepAliveStream> stream(new KeepAliveStream(
+      handler, clock, context, default_deadline, options, counter, std::move(on_done)));
   stream->self_ = stream;
   if (options.max_age > storage::Millis(0)) stream->SetAgeAlarm();
   stream->Advance(std::unique_lock(stream->mutex_));
@@ -28,12 +28,13 @@ std::shared_ptr<KeepAliveStream> KeepAliveStream::Start(
 KeepAliveStream::KeepAliveStream(MachineIdHandler* handler, storage::Clock* clock,
                                  grpc::CallbackServerContext* context,
                                  storage::Millis default_deadline, KeepAliveOptions options,
-                                 std::function<void(KeepAliveStream*)> on_done)
+                                 CallCounter counter, std::function<void(KeepAliveStream*)> on_done)
     : handler_(handler),
       clock_(clock),
       context_(context),
       default_deadline_(default_deadline),
       options_(options),
+      counter_(counter),
       on_done_(std::move(on_done)) {}
 
 void KeepAliveStream::SetAgeAlarm() {
@@ -186,7 +187,10 @@ void KeepAliveStream::Advance(std::unique_lock<std::mutex> lock) {
     SerializeMessage(batch, &out_);
     StartWrite(&out_);
   }
-  if (finish) Finish(broken_ ? grpc::Status::CANCELLED : ToGrpcStatus(end_status_));
+  if (!finish) return;
+  const grpc::Status end = broken_ ? grpc::Status::CANCELLED : ToGrpcStatus(end_status_);
+  counter_.Count(end.error_code());
+  Finish(end);
 }
 
 }  // namespace snowlease::service

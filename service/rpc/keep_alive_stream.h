@@ -8,6 +8,7 @@
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/server_callback.h"
+#include "service/rpc/grpc_call.h"
 #include "service/rpc/machine_id_handler.h"
 #include "snowlease/v1/machine_id.pb.h"
 #include "storage/clock.h"
@@ -35,7 +36,7 @@ class KeepAliveStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, g
   static std::shared_ptr<KeepAliveStream> Start(MachineIdHandler* handler, storage::Clock* clock,
                                                 grpc::CallbackServerContext* context,
                                                 storage::Millis default_deadline,
-                                                KeepAliveOptions options,
+                                                KeepAliveOptions options, CallCounter counter,
                                                 std::function<void(KeepAliveStream*)> on_done);
 
   // Reads no more, answers what was read, then ends with OK. Idempotent.
@@ -49,7 +50,8 @@ class KeepAliveStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, g
  private:
   KeepAliveStream(MachineIdHandler* handler, storage::Clock* clock,
                   grpc::CallbackServerContext* context, storage::Millis default_deadline,
-                  KeepAliveOptions options, std::function<void(KeepAliveStream*)> on_done);
+                  KeepAliveOptions options, CallCounter counter,
+                  std::function<void(KeepAliveStream*)> on_done);
 
   void SetAgeAlarm();
   // Hands the renewals of the message just read to the handler.
@@ -69,6 +71,7 @@ class KeepAliveStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, g
   grpc::CallbackServerContext* const context_;
   const storage::Millis default_deadline_;
   const KeepAliveOptions options_;
+  const CallCounter counter_;
   const std::function<void(KeepAliveStream*)> on_done_;
   std::shared_ptr<KeepAliveStream> self_;  // until OnDone
   grpc::Alarm age_alarm_;

@@ -23,57 +23,63 @@ class RefusedStream final : public grpc::ServerBidiReactor<Bytes, Bytes> {
 
 GrpcMachineIdService::GrpcMachineIdService(MachineIdHandler* handler, storage::Clock* clock,
                                            storage::Millis default_deadline,
-                                           KeepAliveOptions keep_alive)
+                                           KeepAliveOptions keep_alive, GrpcMetrics* metrics)
     : handler_(handler),
       clock_(clock),
       default_deadline_(default_deadline),
-      keep_alive_(keep_alive) {}
+      keep_alive_(keep_alive),
+      metrics_(metrics) {}
 
 template <typename Request, typename Response>
 grpc::ServerUnaryReactor* GrpcMachineIdService::Serve(
-    Context* context, const Bytes* bytes, Bytes* response,
+    GrpcMethod name, Context* context, const Bytes* bytes, Bytes* response,
     void (MachineIdHandler::*method)(const Request&, const CallContext&,
                                      MachineIdHandler::Done<Response>)) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  const CallCounter counter{metrics_, name};
   Request request;
   if (const absl::Status status = ParseMessage(*bytes, &request); !status.ok()) {
-    FinishCall(context, reactor, status);
+    FinishCall(context, reactor, status, counter);
     return reactor;
   }
   const CallContext call{DeadlineOf(*context, *clock_, default_deadline_), ""};
-  (handler_->*method)(request, call, AnswerTo<Response>(context, reactor, response));
+  (handler_->*method)(request, call, AnswerTo<Response>(context, reactor, response, counter));
   return reactor;
 }
 
 grpc::ServerUnaryReactor* GrpcMachineIdService::Claim(Context* context, const Bytes* request,
                                                       Bytes* response) {
-  return Serve(context, request, response, &MachineIdHandler::Claim);
+  return Serve(GrpcMethod::kClaim, context, request, response, &MachineIdHandler::Claim);
 }
 
 grpc::ServerUnaryReactor* GrpcMachineIdService::Renew(Context* context, const Bytes* request,
                                                       Bytes* response) {
-  return Serve(context, request, response, &MachineIdHandler::Renew);
+  return Serve(GrpcMethod::kRenew, context, request, response, &MachineIdHandler::Renew);
 }
 
 grpc::ServerUnaryReactor* GrpcMachineIdService::Release(Context* context, const Bytes* request,
                                                         Bytes* response) {
-  return Serve(context, request, response, &MachineIdHandler::Release);
+  return Serve(GrpcMethod::kRelease, context, request, response, &MachineIdHandler::Release);
 }
 
 grpc::ServerUnaryReactor* GrpcMachineIdService::Watermark(Context* context, const Bytes* request,
                                                           Bytes* response) {
-  return Serve(context, request, response, &MachineIdHandler::Watermark);
+  return Serve(GrpcMethod::kWatermark, context, request, response, &MachineIdHandler::Watermark);
 }
 
 grpc::ServerBidiReactor<Bytes, Bytes>* GrpcMachineIdService::KeepAlive(Context* context) {
   const std::lock_guard lock(mutex_);
-  if (draining_) return new RefusedStream(storage::DrainingError());
+  const CallCounter counter{metrics_, GrpcMethod::kKeepAlive};
+  if (draining_) {
+    counter.Count(grpc::StatusCode::UNAVAILABLE);
+    return new RefusedStream(storage::DrainingError());
+  }
   const auto forget = [this](KeepAliveStream* stream) {
     const std::lock_guard forget_lock(mutex_);
     streams_.erase(stream);
   };
-  const auto stream =
-      KeepAliveStream::Start(handler_, clock_, context, default_deadline_, keep_alive_, forget);
+  const auto stream = KeepAliveStream::Start(handler_, clock_, context, default_deadline_,
+                                             keep_alive_, counter, forget);
   streams_.emplace(stream.get(), stream);
   return stream.get();
 }

@@ -25,7 +25,8 @@ using RawMachineIdService = v1::MachineIdService::WithRawCallbackMethod_Claim<
 class GrpcMachineIdService final : public RawMachineIdService {
  public:
   GrpcMachineIdService(MachineIdHandler* handler, storage::Clock* clock,
-                       storage::Millis default_deadline, KeepAliveOptions keep_alive);
+                       storage::Millis default_deadline, KeepAliveOptions keep_alive,
+                       GrpcMetrics* metrics /* may be null */);
 
   grpc::ServerUnaryReactor* Claim(grpc::CallbackServerContext* context,
                                   const grpc::ByteBuffer* request,
@@ -48,7 +49,7 @@ class GrpcMachineIdService final : public RawMachineIdService {
  private:
   template <typename Request, typename Response>
   grpc::ServerUnaryReactor* Serve(
-      grpc::CallbackServerContext* context, const grpc::ByteBuffer* bytes,
+      GrpcMethod name, grpc::CallbackServerContext* context, const grpc::ByteBuffer* bytes,
       grpc::ByteBuffer* response,
       void (MachineIdHandler::*method)(const Request&, const CallContext&,
                                        MachineIdHandler::Done<Response>));
@@ -57,6 +58,7 @@ class GrpcMachineIdService final : public RawMachineIdService {
   storage::Clock* const clock_;
   const storage::Millis default_deadline_;
   const KeepAliveOptions keep_alive_;
+  GrpcMetrics* const metrics_;
   std::mutex mutex_;
   bool draining_ = false;
   std::unordered_map<KeepAliveStream*, std::weak_ptr<KeepAliveStream>> streams_;

@@ -1,11 +1,13 @@
 #include "service/server/commands.h"
 
+#include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <string>
 
 #include "service/log/grpc_log.h"
 #include "service/log/log.h"
+#include "service/server/drain_watchdog.h"
 #include "service/server/environment.h"
 #include "service/server/health_probe.h"
 #include "service/server/server.h"
@@ -18,6 +20,8 @@ namespace snowlease::service {
 namespace {
 
 constexpr storage::Millis kProbeTimeout{3000};
+// For calls that are cancelled at the end of drain.timeout to be counted out.
+constexpr storage::Millis kDrainGrace{1000};
 
 // One line: what failed, and why.
 int Fail(const std::string& what, const absl::Status& status) {
@@ -59,6 +63,14 @@ void Announce(Environment& environment, const Server& server) {
   if (http) WarnOfOpenPort("http.listen", *http);
 }
 
+// Threads that hang in the store cannot be ended, so the process is; whatever was
+// acknowledged is stored.
+void LeaveAtOnce() {
+  Log(LogLevel::kError,
+      "the store did not answer within drain.timeout: calls under way are left without an answer");
+  std::_Exit(1);
+}
+
 }  // namespace
 
 int Serve(const LoadedConfig& loaded) {
@@ -74,6 +86,9 @@ int Serve(const LoadedConfig& loaded) {
 
   const char* const signal = signals.Wait();
   Log(LogLevel::kInfo, "draining", {{"signal", signal}});
+  const Config::Drain& drain = loaded.config.drain;
+  const DrainWatchdog watchdog(
+      clock, clock->SteadyNow() + drain.delay + drain.timeout + kDrainGrace, LeaveAtOnce);
   (*server)->Drain();
   server->reset();
   environment->reset();

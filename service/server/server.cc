@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "service/log/log.h"
+#include "service/server/version.h"
 
 namespace snowlease::service {
 namespace {
@@ -30,8 +31,10 @@ GuardOptions HttpGuard(const Config& config) {
   return options;
 }
 
-GrpcServerOptions GrpcOptions(const Config& config) {
+GrpcServerOptions GrpcOptions(const Config& config, ServerMetrics* metrics) {
   GrpcServerOptions options;
+  options.version = kVersion;
+  options.metrics = &metrics->grpc();
   options.listen = config.grpc.listen;
   options.min_client_ping_interval = config.grpc.min_ping_interval;
   options.keepalive_time = config.grpc.keepalive_time;
@@ -88,8 +91,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Environment* environment) 
 absl::Status Server::StartPorts() {
   const Config& config = environment_->config();
   auto grpc =
-      GrpcServer::Start(GrpcOptions(config), environment_->machine_ids(), environment_->admin(),
-                        environment_->executor(), environment_->clock());
+      GrpcServer::Start(GrpcOptions(config, environment_->metrics()), environment_->machine_ids(),
+                        environment_->admin(), environment_->executor(), environment_->clock());
   if (!grpc.ok()) return grpc.status();
   grpc_ = *std::move(grpc);
   grpc_address_ = AddressOf(config.grpc.listen);

@@ -37,6 +37,7 @@ class Server {
   explicit Server(Environment* environment);
   absl::Status StartPorts();
   void StartMonitor();
+  StoreMonitor::Options MonitorOptions() const;
   void OnLook(const StoreObservation& seen);
   void Stop(storage::SteadyTime deadline);
 

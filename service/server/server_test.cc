@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "service/server/health_probe.h"
+#include "snowlease/v1/machine_id.grpc.pb.h"
 #include "storage/errors.h"
 #include "storage/memory/memory_lease_store.h"
 #include "tests/testing/fake_clock.h"
@@ -28,6 +29,7 @@ using snowlease::testing::IsOk;
 using snowlease::testing::StoreOperation;
 using std::chrono_literals::operator""s;
 using storage::Millis;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr Millis kProbe{5000};
@@ -117,6 +119,32 @@ TEST_F(ServerTest, MetricsFollowTheNamespacesWhileTheyAreScraped) {
     return http_->Get("/metrics")->body.find("snowlease_leases{state=\"held\"} 1\n") !=
            std::string::npos;
   }));
+}
+
+TEST_F(ServerTest, GrpcCallsAreCountedByMethodAndCode) {
+  const auto channel =
+      grpc::CreateChannel(server_->grpc_address().ToString(), grpc::InsecureChannelCredentials());
+  const auto stub = snowlease::v1::MachineIdService::NewStub(channel);
+  for (int i = 0; i < 2; ++i) {
+    grpc::ClientContext context;
+    v1::RenewResponse response;
+    EXPECT_EQ(stub->Renew(&context, {}, &response).error_code(), grpc::INVALID_ARGUMENT);
+  }
+  EXPECT_THAT(
+      http_->Get("/metrics")->body,
+      AllOf(HasSubstr("grpc_server_handled_total{grpc_code=\"InvalidArgument\",grpc_method="
+                      "\"Renew\",grpc_service=\"snowlease.v1.MachineIdService\",grpc_type="
+                      "\"unary\"} 2\n"),
+            HasSubstr("grpc_server_handled_total{grpc_code=\"OK\",grpc_method=\"KeepAlive\",")));
+}
+
+// F47
+TEST_F(ServerTest, StoreThatHangsTakesReadinessAndGivesItBack) {
+  store_->Block(StoreOperation::kPing);
+  EXPECT_TRUE(Eventually([&] { return http_->Get("/readyz")->status == 503; }, Millis(500)));
+  EXPECT_EQ(http_->Get("/livez")->status, 200);
+  store_->Unblock(StoreOperation::kPing);
+  EXPECT_TRUE(Eventually([&] { return http_->Get("/readyz")->status == 200; }, Millis(500)));
 }
 
 TEST_F(ServerTest, LateRenewalsShowInTheMetrics) {

@@ -63,10 +63,19 @@ struct Client::Impl {
   std::shared_ptr<EndpointPool> endpoints;
   std::mutex mutex;
   std::mt19937_64 random{std::random_device{}()};  // guarded by mutex
+  std::string server_version;                      // guarded by mutex
 
   double Random() {
     std::lock_guard lock(mutex);
     return std::uniform_real_distribution<double>(0, 1)(random);
+  }
+
+  void NoteVersion(const grpc::ClientContext& context) {
+    const auto& trailers = context.GetServerTrailingMetadata();
+    const auto version = trailers.find("snowlease-version");
+    if (version == trailers.end()) return;
+    std::lock_guard lock(mutex);
+    server_version.assign(version->second.data(), version->second.size());
   }
 
   absl::Status Call(const CallOptions& call, const Attempt& attempt);
@@ -96,6 +105,7 @@ absl::Status Client::Impl::Call(const CallOptions& call, const Attempt& attempt)
       std::stop_callback cancel(call.stop, [&context] { context.TryCancel(); });
       answer = attempt(endpoints->Next(), &context);
     }
+    NoteVersion(context);
     if (answer.ok()) return absl::OkStatus();
     if (IsDropped(answer, call.stop)) {
       answer = {grpc::StatusCode::UNAVAILABLE, "the server dropped the call while it stopped"};
@@ -126,6 +136,11 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Create(ClientOptions options) {
   impl->options = std::move(options);
   impl->endpoints = *std::move(endpoints);
   return std::unique_ptr<Client>(new Client(std::move(impl)));
+}
+
+std::string Client::server_version() const {
+  std::lock_guard lock(impl_->mutex);
+  return impl_->server_version;
 }
 
 std::unique_ptr<KeepAliveStream> Client::OpenKeepAlive(const KeepAliveOptions& options) {

@@ -149,6 +149,21 @@ TEST_F(ClientTest, CallThatTheServerDropsIsRetried) {
   EXPECT_THAT(server_.requests(), SizeIs(2));
 }
 
+// F46: with the defaults and in real time; the server comes back on its port after 1.5 s.
+TEST_F(ClientTest, CallOutlastsARestartOfTheServer) {
+  auto client = Client::Create({.endpoints = {server_.address()}});
+  ASSERT_TRUE(client.ok());
+  ASSERT_TRUE((*client)->Claim(Request()).ok());
+  server_.Stop();
+  std::thread restart([this] {
+    std::this_thread::sleep_for(milliseconds(1500));
+    server_.Restart();
+  });
+  const auto answer = (*client)->Claim(Request());
+  restart.join();
+  EXPECT_TRUE(answer.ok()) << answer.status();
+}
+
 TEST_F(ClientTest, StoppedCallIsCancelled) {
   std::stop_source stop;
   server_.Then([&stop](grpc::ServerContext* context) {

@@ -23,9 +23,12 @@ grpc::Status ToGrpc(const google::rpc::Status& status) {
           status.SerializeAsString()};
 }
 
-ScriptedServer::ScriptedServer() {
+ScriptedServer::ScriptedServer() { Restart(); }
+
+void ScriptedServer::Restart() {
+  server_.reset();
   grpc::ServerBuilder builder;
-  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port_);
+  builder.AddListeningPort(address(), grpc::InsecureServerCredentials(), &port_);
   builder.RegisterService(this);
   server_ = builder.BuildAndStart();
 }

@@ -39,6 +39,8 @@ class ScriptedServer final : public v1::MachineIdService::Service {
   int streams() const;
   // Ends all calls and refuses new ones.
   void Stop();
+  // Listens again on the port that it had.
+  void Restart();
 
   grpc::Status Claim(grpc::ServerContext* context, const v1::ClaimRequest* request,
                      v1::ClaimResponse* response) override;

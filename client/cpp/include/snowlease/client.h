@@ -95,6 +95,10 @@ class Client {
   // service that it does not have.
   absl::Status CheckHealth(const std::string& service, const CallOptions& options = {});
 
+  // Version of the server that last answered a call of AdminService, also with an
+  // error; empty before the first and for servers that do not tell.
+  std::string server_version() const;
+
  private:
   struct Impl;
   explicit Client(std::unique_ptr<Impl> impl);
