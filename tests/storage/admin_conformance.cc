@@ -182,6 +182,11 @@ TEST_P(LeaseStoreConformance, UpdateChangesWhatItNamesAndLeavesTheRest) {
   EXPECT_TRUE(row.policy.allow_trust_clock);
   EXPECT_EQ(row.policy.lease_cap, 7u);
   EXPECT_EQ(row.machine_bits, 4);
+  storage::NamespaceUpdate forbid;
+  forbid.name = kOrders;
+  forbid.allow_trust_clock = false;
+  Updated(forbid);
+  EXPECT_FALSE(Namespace().policy.allow_trust_clock);
 }
 
 TEST_P(LeaseStoreConformance, EveryAdminWriteLeavesAnAuditRowAndRefusedOnesNone) {

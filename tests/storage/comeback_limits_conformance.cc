@@ -76,6 +76,14 @@ TEST_P(LeaseStoreConformance, OwnIdThatDoesNotFitIsGivenUpByANonStableInstance) 
   EXPECT_THAT(Renew(KeyOf(own)), HasLossCause(EndCause::kSuperseded));
 }
 
+// Waiting would not help: the own id never fits. It stays as it is for a claim with more bits.
+TEST_P(LeaseStoreConformance, OwnIdThatDoesNotFitIsNoReasonToWait) {
+  for (const char* stable : {"s", "t"}) Claimed(StableSpec(stable, 2));
+  const Lease own = Claimed(Spec("a", 2));
+  EXPECT_THAT(Claim(Spec("a", 1)), HasReason(Reason::kMachineIdOverflow));
+  EXPECT_THAT(Renew(KeyOf(own)), IsOk());
+}
+
 TEST_P(LeaseStoreConformance, OwnIdThatDoesNotFitIsRefusedToAStableInstance) {
   ClaimedMany("filler", 2, 2);
   const Lease own = Claimed(StableSpec("s", 2));
@@ -120,6 +128,26 @@ TEST_P(LeaseStoreConformance, EndlessLeaseComesBackWithProofOnly) {
   const Lease second = Claimed(proven);
   EXPECT_EQ(second.row.machine_id, first.row.machine_id);
   EXPECT_EQ(second.row.floor, reserved);
+  EXPECT_FALSE(second.clock_trusted);
+}
+
+// Its end is known, so a claimant that must wait for it is told how long; another id is no way
+// out of a lease without window end.
+TEST_P(LeaseStoreConformance, EndlessLeaseWithAProofAheadIsWaitedFor) {
+  ClaimSpec endless = Spec("a");
+  endless.safe_guard = Millis(0);
+  const Lease first = Claimed(endless);
+  const LeaseRow before = Row(0);
+  ClaimSpec proven = Spec("a");
+  proven.safe_guard = Millis(0);
+  proven.waited = Millis(200);
+  proven.proof = ProofOf(first, proven.client_time + kMinute);
+  const absl::StatusOr<Lease> refused = Claim(proven);
+  ASSERT_THAT(refused, HasReason(Reason::kWindowOpen));
+  EXPECT_EQ(storage::MetadataOf(refused.status())["until"],
+            std::to_string(proven.proof->reserved_until.ms));
+  EXPECT_EQ(storage::RetryAfterOf(refused.status()), kMinute - Millis(200));
+  EXPECT_EQ(Describe(Row(0)), Describe(before));
 }
 
 TEST_P(LeaseStoreConformance, EndlessLeaseComesBackByTrustClockWhereAllowed) {
@@ -141,6 +169,7 @@ TEST_P(LeaseStoreConformance, EndlessLeaseComesBackByTrustClockWhereAllowed) {
   EXPECT_EQ(second.row.machine_id, first.row.machine_id);
   EXPECT_EQ(second.row.floor, last);
   EXPECT_TRUE(second.clock_trusted);
+  EXPECT_TRUE(second.superseded_live_lease) << "it never expires, so it was alive";
 }
 
 TEST_P(LeaseStoreConformance, EndlessLeaseRestsForTheQuarantineAfterAnUncleanEnd) {
@@ -164,6 +193,49 @@ TEST_P(LeaseStoreConformance, EndlessLeaseRestsForTheQuarantineAfterAnUncleanEnd
   EXPECT_EQ(third.row.machine_id, 2u);
   Advance(kMinute);
   EXPECT_EQ(Claimed(Spec("later")).row.machine_id, 1u);
+}
+
+// What was issued ahead of all clocks, or lies under an older fence, is not forgotten.
+TEST_P(LeaseStoreConformance, QuarantineBeginsAboveWatermarkAndFence) {
+  storage::NamespaceUpdate update;
+  update.name = kOrders;
+  update.machine_bits = 10;
+  update.allow_trust_clock = true;
+  update.allow_missing = true;
+  Updated(update);
+  const Lease mortal = Claimed(Spec("a"));
+  ClaimSpec endless = Spec("a");
+  endless.safe_guard = Millis(0);
+  endless.comeback = ComebackMode::kTrustClock;
+  const Lease trusting = Claimed(endless);
+  ASSERT_TRUE(trusting.clock_trusted);
+  const absl::StatusOr<ClientTime> above_fence = Force(0, trusting.row.token, Millis(1000));
+  ASSERT_THAT(above_fence, IsOk());
+  EXPECT_EQ(*above_fence, *mortal.row.window_end + Millis(1000));
+
+  endless.instance_id = "b";
+  endless.incarnation_id = NewIncarnation();
+  const Lease ahead = Claimed(endless);
+  const ClientTime last = Now() + 10 * kMinute;
+  Renewed(KeyOf(ahead), last);
+  const absl::StatusOr<ClientTime> above_watermark =
+      Force(ahead.row.machine_id, ahead.row.token, Millis(1000));
+  ASSERT_THAT(above_watermark, IsOk());
+  EXPECT_EQ(*above_watermark, last + Millis(1000));
+}
+
+TEST_P(LeaseStoreConformance, EndlessLeaseOwnsNothingBeyondItsForcedEnd) {
+  ClaimSpec endless = Spec("a");
+  endless.safe_guard = Millis(0);
+  const Lease lease = Claimed(endless);
+  const absl::StatusOr<ClientTime> floor = Force(0, lease.row.token);
+  ASSERT_THAT(floor, IsOk());
+  const auto inside = store().FindOwner(kOrders, 0, *floor);
+  ASSERT_THAT(inside, IsOk());
+  EXPECT_EQ(inside->size(), 1u);
+  const auto beyond = store().FindOwner(kOrders, 0, *floor + Millis(1));
+  ASSERT_THAT(beyond, IsOk());
+  EXPECT_TRUE(beyond->empty());
 }
 
 TEST_P(LeaseStoreConformance, EndlessLeaseReleasedWithoutLastTimestampRestsToo) {

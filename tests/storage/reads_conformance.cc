@@ -136,6 +136,7 @@ TEST_P(LeaseStoreConformance, HistoryTellsHowEachGrantEndedNewestFirst) {
   EXPECT_EQ(grants[1].end_cause, EndCause::kRevoked);
   EXPECT_TRUE(grants[1].ended_unclean);
   EXPECT_EQ(grants[1].window_end, second.row.window_end);
+  EXPECT_EQ(grants[1].granted_at, second.store_time);
   EXPECT_EQ(grants[2].instance_id, "a");
   EXPECT_EQ(grants[2].end_cause, EndCause::kReleased);
   EXPECT_FALSE(grants[2].ended_unclean);

@@ -95,6 +95,15 @@ TEST_P(LeaseStoreConformance, RepeatedReleaseOnceTheIdIsGrantedAnewIsLost) {
   EXPECT_THAT(Renew(KeyOf(next)), IsOk());
 }
 
+TEST_P(LeaseStoreConformance, ReleaseOfAnOlderGrantIsLostAlsoWhenTheIdIsFreeAgain) {
+  const Lease first = Claimed(Spec("a"));
+  Released(KeyOf(first), Now());
+  Released(KeyOf(Claimed(Spec("b"))), Now());
+  const LeaseRow before = Row(0);
+  EXPECT_THAT(Release(KeyOf(first), Now()), HasLossCause(EndCause::kReleased));
+  EXPECT_EQ(Describe(Row(0)), Describe(before));
+}
+
 // M04: a late Release or its retry touches nothing of the new grant.
 TEST_P(LeaseStoreConformance, LateReleaseAfterTheInstanceClaimedAnewIsSuperseded) {
   const Lease first = Claimed(Spec("a"));
@@ -210,6 +219,13 @@ TEST_P(LeaseStoreConformance, AbandonGivesANeverUsedIdBackAlsoOfAStableInstance)
   const Lease next = Claimed(Spec("b"));
   EXPECT_EQ(next.row.machine_id, 0u);
   EXPECT_EQ(next.row.floor, lease.row.floor);
+}
+
+TEST_P(LeaseStoreConformance, AbandonCountsAsNothingIssuedWhateverElseItSays) {
+  const Lease lease = Claimed(Spec("a"));
+  const ReleaseSpec spec{KeyOf(lease), Now(), true};
+  ASSERT_THAT(store().Release({&spec, 1}, {}).front(), IsOk());
+  EXPECT_EQ(Row(0).free_floor, lease.row.floor);
 }
 
 // M19

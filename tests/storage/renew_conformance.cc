@@ -190,5 +190,40 @@ TEST_P(LeaseStoreConformance, SupersededIncarnationOnTheSameIdIsToldSo) {
   EXPECT_THAT(Renew(KeyOf(first)), HasLossCause(EndCause::kSuperseded));
 }
 
+// A stable instance that has come back and gone again: the older grant was followed by another.
+TEST_P(LeaseStoreConformance, OlderGrantOfAKeptRowIsSuperseded) {
+  const Lease first = Claimed(StableSpec("s"));
+  Released(KeyOf(first), Now());
+  const Lease second = Claimed(StableSpec("s"));
+  Released(KeyOf(second), Now());
+  EXPECT_THAT(Renew(KeyOf(first)), HasLossCause(EndCause::kSuperseded));
+  EXPECT_THAT(Release(KeyOf(first), Now()), HasLossCause(EndCause::kSuperseded));
+  EXPECT_THAT(Renew(KeyOf(second)), HasLossCause(EndCause::kReleased));
+}
+
+// The row itself remembers how the last grant ended; of older ones only that others followed.
+TEST_P(LeaseStoreConformance, CauseOfTheLossOutlivesTheHistory) {
+  storage::StoreOptions options;
+  options.grants_kept = 1;
+  const auto forgetful = GetParam().make(options);
+  forgetful->Open();
+  const auto claim = [&](const char* instance) {
+    const ClaimSpec spec = Spec(instance);
+    return forgetful->store().Claim({&spec, 1}, {}).front().value();
+  };
+  const auto end = [&](const Lease& lease) {
+    const ReleaseSpec spec{KeyOf(lease), lease.row.floor, false};
+    return forgetful->store().Release({&spec, 1}, {}).front();
+  };
+  const Lease first = claim("a");
+  ASSERT_THAT(end(first), IsOk());
+  const Lease second = claim("b");
+  EXPECT_THAT(end(first), HasLossCause(EndCause::kReleased));
+  ASSERT_THAT(end(second), IsOk());
+  claim("c");
+  EXPECT_THAT(end(second), HasLossCause(EndCause::kReleased));
+  EXPECT_THAT(end(first), HasLossCause(EndCause::kTakenOver));
+}
+
 }  // namespace
 }  // namespace snowlease::testing
