@@ -36,6 +36,8 @@ class StoreHarness {
   virtual bool AdvancesUnderLoad() const { return true; }
   // How far the clocks may run by themselves during one test step.
   virtual storage::Millis ClockSlack() const { return storage::Millis(0); }
+  // Rounds of a long test that this store, given `full` for one in memory, has time for.
+  virtual int Rounds(int full) const { return full; }
   // The host clock, where time moves only by Advance; else null.
   virtual const storage::Clock* FrozenHostClock() const { return nullptr; }
 };
