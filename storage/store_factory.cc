@@ -7,6 +7,9 @@
 
 #include "storage/errors.h"
 #include "storage/memory/memory_lease_store.h"
+#ifdef SNOWLEASE_POSTGRES
+#include "storage/postgres/postgres_lease_store.h"
+#endif
 #ifdef SNOWLEASE_SQLITE
 #include "storage/sqlite/sqlite_lease_store.h"
 #endif
@@ -102,6 +105,14 @@ StoreOrError OpenSqlite(const std::string& rest, const StoreOptions& options, Cl
 }
 #endif
 
+#ifdef SNOWLEASE_POSTGRES
+StoreOrError OpenPostgres(const std::string& rest, const StoreOptions& options, Clock* clock) {
+  auto store = PostgresLeaseStore::Open({"postgresql:" + rest, ""}, options, clock);
+  if (!store.ok()) return store.status();
+  return *std::move(store);
+}
+#endif
+
 struct Backend {
   std::string_view scheme;
   std::string_view usage;
@@ -112,6 +123,10 @@ constexpr Backend kBackends[] = {
     {"memory", "memory:", OpenMemory},
 #ifdef SNOWLEASE_SQLITE
     {"sqlite", "sqlite:PATH", OpenSqlite},
+#endif
+#ifdef SNOWLEASE_POSTGRES
+    {"postgresql", "postgresql://USER@HOST:PORT/DATABASE", OpenPostgres},
+    {"postgres", "postgres://USER@HOST:PORT/DATABASE", OpenPostgres},
 #endif
 };
 

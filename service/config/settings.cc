@@ -165,7 +165,11 @@ Fault CheckStoreUrl(const std::string& url) {
     if (url.size() > std::string("sqlite:").size()) return std::nullopt;
     return "sqlite: has no path; write for example sqlite:./data/snowlease.db";
   }
-  return "names no store that this server has; write sqlite:PATH or memory:";
+  // The store itself looks at the rest.
+  for (const char* scheme : {"postgresql://", "postgres://", "mysql://", "mariadb://"}) {
+    if (url.starts_with(scheme)) return std::nullopt;
+  }
+  return "names no store that this server has; write sqlite:PATH, memory:, postgresql://... or mysql://...";
 }
 
 Fault CheckAddress(const std::string& text) {

@@ -44,14 +44,31 @@ void BufferedLeaseRows::PrepareClaims(std::span<const ClaimSpec> specs) {
 
 void BufferedLeaseRows::PrepareGrants(std::span<const GrantKey> grants) {
   std::set<std::string> names;
-  std::set<LeaseKey> keys;
-  for (const GrantKey& grant : grants) {
-    names.insert(grant.name_space);
-    keys.insert({grant.name_space, grant.machine_id});
-  }
+  for (const GrantKey& grant : grants) names.insert(grant.name_space);
   LockNamespaces(names, {});
+  LockLeases(grants);
+}
+
+void BufferedLeaseRows::PrepareRenewals(std::span<const GrantKey> grants) { LockLeases(grants); }
+
+void BufferedLeaseRows::LockLeases(std::span<const GrantKey> grants) {
+  std::set<LeaseKey> keys;
+  for (const GrantKey& grant : grants) keys.insert({grant.name_space, grant.machine_id});
   for (const LeaseKey& key : keys) leases_[key].locked = true;
   Keep(statements_->Leases(ListOf(keys), RowLock::kWait), /*locked=*/true);
+}
+
+void BufferedLeaseRows::ReadAhead(std::span<const GrantKey> grants) {
+  std::set<LeaseKey> keys;
+  std::set<InstanceKey> instances;
+  for (const GrantKey& grant : grants) {
+    keys.insert({grant.name_space, grant.machine_id});
+    instances.insert({grant.name_space, grant.instance_id});
+  }
+  for (const LeaseKey& key : keys) leases_[key];
+  for (const InstanceKey& key : instances) instances_[key];
+  Keep(statements_->Leases(ListOf(keys), RowLock::kNone), /*locked=*/false);
+  Keep(statements_->LeasesOf(ListOf(instances), RowLock::kNone), /*locked=*/false);
 }
 
 void BufferedLeaseRows::PrepareNamespace(const std::string& name, bool may_create) {

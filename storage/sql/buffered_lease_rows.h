@@ -25,10 +25,14 @@ class BufferedLeaseRows final : public LeaseRows {
   // Each locks and reads ahead for a batch; at most one of them, first of all.
   void PrepareClaims(std::span<const ClaimSpec> specs);
   void PrepareGrants(std::span<const GrantKey> grants);
+  // For renewals and raised watermarks, which change nothing of a namespace: without its lock.
+  void PrepareRenewals(std::span<const GrantKey> grants);
   // `may_create`: a missing namespace is locked, too.
   void PrepareNamespace(const std::string& name, bool may_create);
   // Without locks, for the losers of a batch of renewals and for reads.
   void ReadOnly() { read_only_ = true; }
+  // Reads the rows of the grants, and of their instances, in bulk; with ReadOnly.
+  void ReadAhead(std::span<const GrantKey> grants);
 
   void Flush();
 
@@ -85,6 +89,7 @@ class BufferedLeaseRows final : public LeaseRows {
   };
 
   void LockNamespaces(const std::set<std::string>& names, const std::set<std::string>& create);
+  void LockLeases(std::span<const GrantKey> grants);
   void Keep(std::vector<LeaseRow> rows, bool locked);
   void ReadAheadNumbers(const std::string& name_space, size_t claims);
   void ReadAheadFree(const std::string& name_space, uint64_t id_limit, size_t claims);

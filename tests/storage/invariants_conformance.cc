@@ -211,7 +211,7 @@ TEST_P(LeaseStoreConformance, InvariantsHoldOverARandomWalk) {
     Watcher watcher(*harness, {});
     RandomSteps steps(seed, harness.get(), /*store_clock_steps=*/false);
     int grants = 0;
-    for (int i = 0; i < 2500; ++i) {
+    for (int i = 0; i < harness->Rounds(2500); ++i) {
       const RandomSteps::Step step = steps.Next();
       const std::string answer = step.run(harness->store());
       watcher.After(step, steps.granted(), answer);
@@ -220,7 +220,7 @@ TEST_P(LeaseStoreConformance, InvariantsHoldOverARandomWalk) {
         FAIL() << "after step " << i << ": " << step.what << "\n" << answer;
       }
     }
-    EXPECT_GT(grants, 200);
+    EXPECT_GT(grants, harness->Rounds(200));
   }
 }
 
@@ -231,7 +231,7 @@ TEST_P(LeaseStoreClockSteps, InvariantsHoldOverARandomWalkWithAWildStoreClock) {
     harness->Open();
     Watcher watcher(*harness, {});
     RandomSteps steps(seed, harness.get(), /*store_clock_steps=*/true);
-    for (int i = 0; i < 2500; ++i) {
+    for (int i = 0; i < harness->Rounds(2500); ++i) {
       const RandomSteps::Step step = steps.Next();
       const std::string answer = step.run(harness->store());
       watcher.After(step, steps.granted(), answer);

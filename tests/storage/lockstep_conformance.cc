@@ -22,11 +22,11 @@ TEST_P(LeaseStoreLockstep, SaysWhatTheReferenceModelSays) {
                                     [&harness] { return harness->StoreNow(); });
     ASSERT_THAT(model.Migrate(storage::MigrateMode::kAuto), IsOk());
     RandomSteps steps(seed, harness.get(), /*store_clock_steps=*/true);
-    for (int i = 1; i <= 2500; ++i) {
+    for (int i = 1; i <= harness->Rounds(2500); ++i) {
       const RandomSteps::Step step = steps.Next();
       const std::string expected = step.run(model);
       ASSERT_EQ(step.run(harness->store()), expected) << "step " << i << ": " << step.what;
-      if (i % 500 == 0) harness->Reopen();
+      if (i % 100 == 0) harness->Reopen();
       if (i % 25 != 0) continue;
       for (const std::string& name : RandomSteps::Namespaces()) {
         ASSERT_EQ(Everything(harness->store(), name), Everything(model, name)) << "step " << i;

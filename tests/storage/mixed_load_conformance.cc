@@ -227,7 +227,9 @@ class Worker {
 };
 
 TEST_P(LeaseStoreConformance, MixedLoadOf64ThreadsHasASequentialExplanation) {
-  Shared shared{harness(), SteadyClock::now() + kDuration};
+  // A store with a server of its own is slower, and gets more time.
+  const bool is_slow = harness().Rounds(100) < 100;
+  Shared shared{harness(), SteadyClock::now() + (is_slow ? 2 : 1) * kDuration};
   std::vector<Worker> workers;
   for (int i = 0; i < kThreads; ++i) workers.emplace_back(shared, i);
   std::vector<std::thread> threads;
@@ -248,10 +250,11 @@ TEST_P(LeaseStoreConformance, MixedLoadOf64ThreadsHasASequentialExplanation) {
     ADD_FAILURE() << contradictions[i];
   }
   // The load was a mix indeed.
-  for (const Kind kind : {Kind::kClaim, Kind::kUse, Kind::kRelease, Kind::kLost, Kind::kIssue}) {
-    EXPECT_GT(seen[kind], 100) << "kind " << static_cast<int>(kind);
+  EXPECT_GT(seen[Kind::kLost], harness().Rounds(40));
+  for (const Kind kind : {Kind::kClaim, Kind::kUse, Kind::kRelease, Kind::kIssue}) {
+    EXPECT_GT(seen[kind], harness().Rounds(100)) << "kind " << static_cast<int>(kind);
   }
-  EXPECT_GT(seen[Kind::kForce], 10);
+  EXPECT_GT(seen[Kind::kForce], harness().Rounds(10));
   for (const LeaseRow& row : Rows()) EXPECT_LT(row.machine_id, 1u << kBits);
 }
 

@@ -200,7 +200,7 @@ TEST_P(LeaseStoreConformance, FiftyThreadsOfAThousandOperationsMeetNoStoreError)
   std::atomic<int> failures{0};
   Race(50, [&](int i) {
     storage::LeaseStore& mine = i % 2 == 0 ? harness().store() : harness().second();
-    for (int round = 0; round < 200; ++round) {
+    for (int round = 0; round < harness().Rounds(200); ++round) {
       const ClaimSpec spec = Spec("i" + std::to_string(i), 6);
       const auto lease = mine.Claim({&spec, 1}, {}).front();
       if (!lease.ok()) {

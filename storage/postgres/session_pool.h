@@ -1,0 +1,58 @@
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "storage/clock.h"
+#include "storage/postgres/session.h"
+
+namespace snowlease::storage {
+
+// At most so many sessions, opened when they are needed and kept. Thread-safe.
+class SessionPool {
+ public:
+  SessionPool(std::string url, std::string where, int size, Clock* clock)
+      : url_(std::move(url)), where_(std::move(where)), free_places_(size), clock_(clock) {}
+
+  // A session of the caller's own; goes back to the pool, unless it broke.
+  class Handle {
+   public:
+    Handle(SessionPool* pool, std::unique_ptr<Session> session, uint64_t generation)
+        : pool_(pool), session_(std::move(session)), generation_(generation) {}
+    ~Handle() { pool_->Return(std::move(session_), generation_); }
+    Handle(const Handle&) = delete;
+    Handle& operator=(const Handle&) = delete;
+    Session* get() const { return session_.get(); }
+
+   private:
+    SessionPool* const pool_;
+    std::unique_ptr<Session> session_;
+    const uint64_t generation_;
+  };
+
+  // Waits for a session until the deadline (STORE_TIMEOUT) and connects when none is open
+  // (STORE_UNAVAILABLE). Throws StoreFailure.
+  Handle Take(SteadyTime deadline);
+  // Closes the sessions that are open, those in use when they come back: where one has
+  // lost its server the others have.
+  void Forget();
+
+ private:
+  friend class Handle;
+  void Return(std::unique_ptr<Session> session, uint64_t generation);
+  void ReturnPlace();
+
+  const std::string url_;
+  const std::string where_;
+  std::mutex mutex_;
+  std::condition_variable place_freed_;
+  int free_places_;
+  std::vector<std::unique_ptr<Session>> idle_;
+  uint64_t generation_ = 0;
+  Clock* const clock_;
+};
+
+}  // namespace snowlease::storage
