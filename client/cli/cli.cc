@@ -23,7 +23,8 @@ namespace {
 constexpr uint64_t kLargestMachineId = (1u << 30) - 1;
 constexpr char kFooter[] =
     "Exit codes: 0 done, 1 error, 2 wrong usage, 3 the lease is lost, 75 try again later.\n"
-    "Environment: SNOWLEASE_SERVER, NO_COLOR.";
+    "Environment: SNOWLEASE_SERVER, SNOWLEASE_TLS, SNOWLEASE_CA_FILE, SNOWLEASE_SERVER_NAME,\n"
+    "SNOWLEASE_CERT_FILE, SNOWLEASE_KEY_FILE, NO_COLOR.";
 
 using Run = std::function<int(Console&, const GlobalOptions&)>;
 
@@ -91,6 +92,9 @@ class CommandLine {
   void LayoutOf(CLI::App* command, LayoutOptions* layout);
 
   void AddGlobals();
+  void AddTls();
+  // What cannot be; empty: fine.
+  std::string ProblemOfTls() const;
   void AddClaim();
   void AddGrantCommands();
   void AddNamespaces();
@@ -187,6 +191,38 @@ void CommandLine::AddGlobals() {
         return duration;
       },
       "DURATION", "Longest time for a call with all its retries [10s]");
+  AddTls();
+}
+
+void CommandLine::AddTls() {
+  app_.add_flag("--tls", global_.tls, "Connect with TLS")->envname("SNOWLEASE_TLS");
+  Text(&app_, "--ca-file", &global_.ca_file, "PATH",
+       "Who may sign the server's certificate, PEM [whom this host trusts]")
+      ->envname("SNOWLEASE_CA_FILE");
+  Text(&app_, "--server-name", &global_.server_name, "NAME",
+       "Name in the server's certificate [the host of --server]")
+      ->envname("SNOWLEASE_SERVER_NAME");
+  Text(&app_, "--cert-file", &global_.cert_file, "PATH",
+       "Own certificate, PEM, for servers that ask for one")
+      ->envname("SNOWLEASE_CERT_FILE");
+  Text(&app_, "--key-file", &global_.key_file, "PATH", "Its private key, PEM")
+      ->envname("SNOWLEASE_KEY_FILE");
+}
+
+std::string CommandLine::ProblemOfTls() const {
+  if (global_.tls && global_.cert_file.empty() != global_.key_file.empty()) {
+    return "--cert-file and --key-file belong together\n  fix: give both or none";
+  }
+  if (global_.tls) return {};
+  for (const auto& [name, value] :
+       {std::pair("--ca-file", &global_.ca_file), std::pair("--server-name", &global_.server_name),
+        std::pair("--cert-file", &global_.cert_file), std::pair("--key-file", &global_.key_file)}) {
+    if (!value->empty()) {
+      return absl::StrCat(name,
+                          " has no effect without --tls\n  fix: add --tls or SNOWLEASE_TLS=true");
+    }
+  }
+  return {};
 }
 
 void CommandLine::AddClaim() {
@@ -490,6 +526,9 @@ int CommandLine::Main(const std::vector<std::string>& arguments, Console& consol
   global_.output = output_ == "json"   ? OutputFormat::kJson
                    : output_ == "yaml" ? OutputFormat::kYaml
                                        : OutputFormat::kTable;
+  if (const std::string problem = ProblemOfTls(); !problem.empty()) {
+    return FailUsage(console, problem);
+  }
   return run_(console, global_);
 }
 

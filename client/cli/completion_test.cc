@@ -40,7 +40,7 @@ TEST(CompletionTest, BashOffersCommandsOptionsAndValues) {
   EXPECT_EQ(Offers({"snowlease", "namespaces", ""}).substr(0, 20), "list get set delete ");
   EXPECT_EQ(Offers({"snowlease", "leases", "force"}), "force-release\n");
   EXPECT_EQ(Offers({"snowlease", "claim", "--sa"}), "--safe-guard\n");
-  EXPECT_EQ(Offers({"snowlease", "claim", "--serv"}), "--server\n");
+  EXPECT_EQ(Offers({"snowlease", "claim", "--serv"}), "--server --server-name\n");
   EXPECT_EQ(Offers({"snowlease", "--server", "a:1", "leases", "li"}), "list\n");
   EXPECT_EQ(Offers({"snowlease", "-o", "y"}), "yaml\n");
   EXPECT_EQ(Offers({"snowlease", "claim", "--comeback", ""}), "move keep trust-clock\n");

@@ -25,6 +25,12 @@ struct GlobalOptions {
   OutputFormat output = OutputFormat::kTable;
   bool no_headers = false;
   int64_t timeout_ms = 10000;
+
+  bool tls = false;
+  std::string ca_file;
+  std::string server_name;
+  std::string cert_file;
+  std::string key_file;
 };
 
 }  // namespace snowlease::cli

@@ -3,10 +3,12 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "client/cli/arguments.h"
 #include "client/cli/connection.h"
 #include "client/cli/error_text.h"
 #include "client/cli/exit_codes.h"
 #include "client/cli/output.h"
+#include "client/cli/tls_probe.h"
 
 namespace snowlease::cli {
 namespace {
@@ -14,6 +16,9 @@ namespace {
 constexpr char kService[] = "snowlease.v1.MachineIdService";
 // A holder's clock may lag by the thresholds of generators, no more.
 constexpr int64_t kNotableOffsetMs = 500;
+constexpr int64_t kDayMs = 86'400'000;
+// Fewer days than these before a certificate ends are worth a warning.
+constexpr int64_t kNotableDays = 14;
 
 class Examination {
  public:
@@ -42,6 +47,21 @@ class Examination {
   std::vector<std::string> json_;
   int exit_code_ = kExitOk;
 };
+
+void CheckCertificate(Examination& examination, const GlobalOptions& global) {
+  const auto seen = ProbeTls(global);
+  if (!seen.ok()) return examination.NoteError("tls", seen.status());
+  const int64_t days = (seen->expires_ms - NowMs()) / kDayMs;
+  const std::string text = absl::StrCat(
+      "certificate of ", seen->subject, ", signed by ", seen->issuer, ", ",
+      seen->expires_ms > NowMs() ? "expires " : "expired ", FormatTime(seen->expires_ms));
+  if (!seen->problem.empty()) {
+    return examination.NoteError(
+        "tls", absl::FailedPreconditionError(absl::StrCat(seen->problem, ": ", text)));
+  }
+  examination.Note("tls", days < kNotableDays ? "WARN" : "OK",
+                   absl::StrCat(text, " (", days, " days left)"));
+}
 
 bool CheckServer(Examination& examination, client::Client& client, const GlobalOptions& global) {
   const absl::Status health = client.CheckHealth("");
@@ -132,6 +152,7 @@ int RunDoctor(Console& console, const GlobalOptions& global, const DoctorOptions
   if (!connection.ok()) return FailUsage(console, std::string(connection.status().message()));
   Examination examination(global);
   examination.Note("program", "OK", absl::StrCat("snowlease ", SNOWLEASE_VERSION));
+  if (global.tls) CheckCertificate(examination, global);
   if (CheckServer(examination, **connection, global)) {
     CheckAdmin(examination, **connection);
     if (options.no_claim) {

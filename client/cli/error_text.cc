@@ -1,5 +1,6 @@
 #include "client/cli/error_text.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/arguments.h"
@@ -22,9 +23,29 @@ std::string FixOfWindowOpen(const absl::Status& status) {
   return absl::StrCat("wait until ", FormatTime(until_ms), ", or claim with --comeback move");
 }
 
+bool Says(const absl::Status& status, const char* text) {
+  return absl::StrContains(status.message(), text);
+}
+
+// gRPC says of a handshake only that it failed.
+std::string FixOfHandshake(const absl::Status& status) {
+  if (Says(status, "wrong version number") || Says(status, "WRONG_VERSION_NUMBER")) {
+    return "the server speaks no TLS: leave out --tls";
+  }
+  if (Says(status, "Ssl handshake failed") || Says(status, "certificate verify failed") ||
+      Says(status, "Peer name")) {
+    return "snowlease doctor, with the same options, says what is wrong with the certificate";
+  }
+  return {};
+}
+
 std::string FixOfBareStatus(const absl::Status& status, const std::string& server) {
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:
+      if (std::string fix = FixOfHandshake(status); !fix.empty()) return fix;
+      if (Says(status, "Socket closed") || Says(status, "Connection reset")) {
+        return absl::StrCat("if the server at ", server, " wants TLS, add --tls");
+      }
       return absl::StrCat("start a server at ", server, " (scripts/run, or snowlease-server), or ",
                           "name another with --server host:port or SNOWLEASE_SERVER");
     case absl::StatusCode::kDeadlineExceeded:

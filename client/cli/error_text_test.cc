@@ -44,6 +44,20 @@ TEST(ExitCodesTest, ScriptsCanTellWhatToDo) {
   }
 }
 
+TEST(ErrorTextTest, HandshakesThatFailSayWhereToLook) {
+  EXPECT_THAT(DescribeError(absl::UnavailableError("Ssl handshake failed: SSL_ERROR_SSL: error:"
+                                                   "0A000086:SSL routines::certificate verify "
+                                                   "failed"),
+                            "a:1"),
+              HasSubstr("snowlease doctor"));
+  EXPECT_THAT(DescribeError(absl::UnavailableError("Ssl handshake failed: SSL_ERROR_SSL: error:"
+                                                   "0A00010B:SSL routines::wrong version number"),
+                            "a:1"),
+              HasSubstr("leave out --tls"));
+  EXPECT_THAT(DescribeError(absl::UnavailableError("Socket closed"), "a:1"),
+              HasSubstr("add --tls"));
+}
+
 TEST(ErrorTextTest, NamesReasonMessageAndFix) {
   EXPECT_EQ(DescribeError(Error(absl::StatusCode::kPermissionDenied, "ADMIN_DISABLED"), "a:1"),
             "ADMIN_DISABLED: what happened\n  fix: start the server with --admin-enabled");

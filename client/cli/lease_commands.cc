@@ -39,9 +39,22 @@ void TellWarnings(Console& console, const v1::Lease& lease) {
   }
 }
 
-std::string GrantArguments(const GlobalOptions& global, const v1::Lease& lease) {
-  const std::string server =
+// How this server is reached, as the next command is to be told.
+std::string ServerArguments(const GlobalOptions& global) {
+  std::string arguments =
       global.server == GlobalOptions().server ? "" : " --server " + ShellQuote(global.server);
+  if (global.tls) arguments += " --tls";
+  for (const auto& [name, value] : {std::pair(" --ca-file ", &global.ca_file),
+                                    std::pair(" --server-name ", &global.server_name),
+                                    std::pair(" --cert-file ", &global.cert_file),
+                                    std::pair(" --key-file ", &global.key_file)}) {
+    if (!value->empty()) arguments += name + ShellQuote(*value);
+  }
+  return arguments;
+}
+
+std::string GrantArguments(const GlobalOptions& global, const v1::Lease& lease) {
+  const std::string server = ServerArguments(global);
   return absl::StrCat(server, " --namespace ", ShellQuote(lease.namespace_()), " --machine-id ",
                       lease.machine_id(), " --instance ", ShellQuote(lease.instance_id()),
                       " --token ", lease.token());

@@ -1,3 +1,4 @@
+#include <grpc/support/log.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -6,6 +7,8 @@
 #include "client/cli/cli.h"
 
 int main(int argc, char** argv) {
+  // What gRPC would write about each failed attempt comes with the error that is told.
+  if (std::getenv("GRPC_VERBOSITY") == nullptr) gpr_set_log_function([](gpr_log_func_args*) {});
   const char* no_color = std::getenv("NO_COLOR");
   const bool color = no_color == nullptr || *no_color == '\0';
   snowlease::cli::Console console{.in = std::cin,

@@ -52,6 +52,22 @@ void CheckListeners(const Config& config, std::vector<ConfigProblem>& problems) 
   }
 }
 
+void CheckTls(const Config& config, std::vector<ConfigProblem>& problems) {
+  const Config::Grpc::Tls& tls = config.grpc.tls;
+  if (tls.cert_file.empty() && !tls.key_file.empty()) {
+    problems.push_back(
+        {"grpc.tls.key-file", "", "has no effect without grpc.tls.cert-file; set both"});
+  }
+  if (!tls.cert_file.empty() && tls.key_file.empty()) {
+    problems.push_back(
+        {"grpc.tls.cert-file", "", "needs its private key; set grpc.tls.key-file, too"});
+  }
+  if (tls.cert_file.empty() && !tls.client_ca_file.empty()) {
+    problems.push_back({"grpc.tls.client-ca-file", "",
+                        "has no effect without TLS; set grpc.tls.cert-file and grpc.tls.key-file"});
+  }
+}
+
 void CheckSizes(const Config& config, std::vector<ConfigProblem>& problems) {
   if (config.batching.max_queue < config.batching.max_batch) {
     problems.push_back({"batching.max-queue", "",
@@ -82,6 +98,7 @@ std::vector<ConfigProblem> Config::Validate() const {
   }
   CheckCredentials(*this, problems);
   CheckListeners(*this, problems);
+  CheckTls(*this, problems);
   CheckSizes(*this, problems);
   return problems;
 }

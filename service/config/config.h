@@ -43,6 +43,14 @@ struct Config {
     storage::Millis min_ping_interval{10'000};
     bool reflection = true;
     bool channelz = false;
+
+    struct Tls {
+      std::string cert_file;
+      std::string key_file;
+      std::string client_ca_file;
+
+      bool enabled() const { return !cert_file.empty(); }
+    } tls;
   } grpc;
 
   struct Http {

@@ -15,8 +15,10 @@ constexpr char kConfigVariable[] = "SNOWLEASE_CONFIG";
 // of the programs that it runs.
 bool IsForeignVariable(const std::string& name, const std::string& value) {
   static const std::set<std::string> kOthers = {
-      "SNOWLEASE_SERVER", "SNOWLEASE_NAMESPACE", "SNOWLEASE_INSTANCE_ID",  "SNOWLEASE_MACHINE_ID",
-      "SNOWLEASE_TOKEN",  "SNOWLEASE_FLOOR_MS",  "SNOWLEASE_WINDOW_END_MS"};
+      "SNOWLEASE_SERVER",        "SNOWLEASE_NAMESPACE", "SNOWLEASE_INSTANCE_ID",
+      "SNOWLEASE_MACHINE_ID",    "SNOWLEASE_TOKEN",     "SNOWLEASE_FLOOR_MS",
+      "SNOWLEASE_WINDOW_END_MS", "SNOWLEASE_TLS",       "SNOWLEASE_CA_FILE",
+      "SNOWLEASE_SERVER_NAME",   "SNOWLEASE_CERT_FILE", "SNOWLEASE_KEY_FILE"};
   if (kOthers.count(name) > 0) return true;
   // Kubernetes gives every pod such variables for a Service named snowlease or
   // snowlease-something.

@@ -125,7 +125,8 @@ TEST_F(ConfigTest, ValuesThatAreTheDefaultsAreAccepted) {
 }
 
 TEST_F(ConfigTest, StoreUrlMustNameABuiltStore) {
-  EXPECT_THAT(Problems({"--store-url=postgresql://db/x"}), ElementsAre(HasSubstr("sqlite:PATH")));
+  EXPECT_THAT(Problems({"--store-url=oracle://db/x"}), ElementsAre(HasSubstr("sqlite:PATH")));
+  EXPECT_THAT(Problems({"--store-url=postgresql://db/x"}), IsEmpty());
   EXPECT_THAT(Problems({"--store-url=sqlite:"}), ElementsAre(HasSubstr("has no path")));
   EXPECT_THAT(Problems({"--store-url=memory:x"}), ElementsAre(HasSubstr("memory:")));
   EXPECT_THAT(Problems({"--store-url=memory:"}), IsEmpty());
@@ -191,8 +192,20 @@ TEST_F(ConfigTest, VariablesOfKubernetesAndOfTheCommandLineAreNoSettings) {
                          {"SNOWLEASE_PORT_7070_TCP_ADDR", "10.0.0.1"},
                          {"SNOWLEASE_HTTP_PORT", "tcp://10.0.0.1:7071"},
                          {"SNOWLEASE_SERVER", "127.0.0.1:7070"},
+                         {"SNOWLEASE_TLS", "true"},
+                         {"SNOWLEASE_CA_FILE", "ca.pem"},
                          {"PATH", "/bin"}};
   EXPECT_THAT(Problems(), IsEmpty());
+}
+
+TEST_F(ConfigTest, TlsNeedsBothFiles) {
+  EXPECT_THAT(Problems({"--grpc-tls-cert-file=a", "--grpc-tls-key-file=b"}), IsEmpty());
+  EXPECT_THAT(Problems({"--grpc-tls-cert-file=a"}),
+              ElementsAre(AllOf(HasSubstr("grpc.tls.cert-file"), HasSubstr("grpc.tls.key-file"))));
+  EXPECT_THAT(Problems({"--grpc-tls-key-file=b"}), ElementsAre(HasSubstr("no effect")));
+  EXPECT_THAT(Problems({"--grpc-tls-client-ca-file=c"}), ElementsAre(HasSubstr("no effect")));
+  files_["s.yaml"] = "grpc:\n  tls:\n    cert-file: a\n    key-file: b\n";
+  EXPECT_TRUE(Load({"--config=s.yaml"}).config.grpc.tls.enabled());
 }
 
 TEST_F(ConfigTest, SecretsAreNeverFlagsAndNeverShown) {

@@ -169,7 +169,8 @@ Fault CheckStoreUrl(const std::string& url) {
   for (const char* scheme : {"postgresql://", "postgres://", "mysql://", "mariadb://"}) {
     if (url.starts_with(scheme)) return std::nullopt;
   }
-  return "names no store that this server has; write sqlite:PATH, memory:, postgresql://... or mysql://...";
+  return "names no store that this server has; write sqlite:PATH, memory:, postgresql://... or "
+         "mysql://...";
 }
 
 Fault CheckAddress(const std::string& text) {
@@ -247,6 +248,13 @@ void AddGrpcSettings(std::vector<Setting>& table) {
                          "Describe the API to tools such as grpcurl."));
   table.push_back(Switch("grpc.channelz", FIELD(bool, grpc.channelz),
                          "Serve gRPC's own view of its connections, for debugging."));
+  table.push_back(Text("grpc.tls.cert-file", "path", FIELD(std::string, grpc.tls.cert_file),
+                       AnyText, "Certificate chain of the gRPC port, PEM; turns TLS on."));
+  table.push_back(Text("grpc.tls.key-file", "path", FIELD(std::string, grpc.tls.key_file), AnyText,
+                       "Its private key, PEM, without passphrase."));
+  table.push_back(Text("grpc.tls.client-ca-file", "path",
+                       FIELD(std::string, grpc.tls.client_ca_file), AnyText,
+                       "Clients must have a certificate signed by one of these, PEM."));
 }
 
 void AddHttpSettings(std::vector<Setting>& table) {

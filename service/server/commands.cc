@@ -35,11 +35,14 @@ int Fail(const std::string& what, const absl::Status& status) {
   return 1;
 }
 
-void WarnOfOpenPort(const char* setting, const ListenAddress& address) {
-  if (address.IsLoopback()) return;
+void WarnOfOpenPort(const char* setting, const ListenAddress& address,
+                    const Config::Grpc::Tls& tls) {
+  if (address.IsLoopback() || !tls.client_ca_file.empty()) return;
   Log(LogLevel::kWarn,
-      "anybody who reaches this address can claim and release machine ids: there is neither TLS "
-      "nor authentication; keep it inside a trusted network",
+      std::string("anybody who reaches this address can claim and release machine ids: there is ") +
+          (tls.enabled() ? "no authentication; let in by certificate with grpc.tls.client-ca-file, "
+                           "or keep it inside a trusted network"
+                         : "neither TLS nor authentication; keep it inside a trusted network"),
       {{"setting", setting}, {"address", address.ToString()}});
 }
 
@@ -49,6 +52,7 @@ void Announce(Environment& environment, const Server& server) {
   Log(LogLevel::kInfo, "serving",
       {{"version", kVersion},
        {"grpc", server.grpc_address().ToString()},
+       {"tls", config.grpc.tls.enabled() ? "on" : "off"},
        {"http", http ? http->ToString() : "off"},
        {"store", storage::RedactedUrl(config.store.url)},
        {"schema", std::to_string(environment.store()->SchemaVersion())},
@@ -59,8 +63,8 @@ void Announce(Environment& environment, const Server& server) {
         "this store forgets all leases when the server stops, and ids may then repeat; for more "
         "than trials use store.url=sqlite:PATH");
   }
-  WarnOfOpenPort("grpc.listen", server.grpc_address());
-  if (http) WarnOfOpenPort("http.listen", *http);
+  WarnOfOpenPort("grpc.listen", server.grpc_address(), config.grpc.tls);
+  if (http) WarnOfOpenPort("http.listen", *http, {});
 }
 
 // Threads that hang in the store cannot be ended, so the process is; whatever was
@@ -110,7 +114,8 @@ int CheckHealth(const Config& config) {
   RedirectGrpcLog();
   std::string fix;
   const auto address = ParseListenAddress(config.grpc.listen, &fix);
-  const absl::Status health = ProbeHealth(address.value_or(ListenAddress{}), kProbeTimeout);
+  const absl::Status health =
+      ProbeHealth(address.value_or(ListenAddress{}), kProbeTimeout, config.grpc.tls);
   if (health.ok()) {
     std::cout << "serving\n";
     return 0;

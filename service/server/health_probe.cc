@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "service/rpc/tls_credentials.h"
+
 namespace snowlease::service {
 namespace {
 
@@ -26,10 +28,17 @@ std::string BytesOf(const grpc::ByteBuffer& buffer) {
 
 }  // namespace
 
-absl::Status ProbeHealth(const ListenAddress& address, storage::Millis timeout) {
+absl::Status ProbeHealth(const ListenAddress& address, storage::Millis timeout,
+                         const Config::Grpc::Tls& tls) {
+  std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::InsecureChannelCredentials();
+  if (tls.enabled()) {
+    const auto pem = ReadCertificateFiles(tls);
+    if (!pem.ok()) return pem.status();
+    credentials = TrustingTlsCredentials(*pem);
+  }
   ListenAddress target = address;
   if (address.IsWildcard()) target.host = address.host == "::" ? "::1" : "127.0.0.1";
-  const auto channel = grpc::CreateChannel(target.ToString(), grpc::InsecureChannelCredentials());
+  const auto channel = grpc::CreateChannel(target.ToString(), credentials);
   grpc::GenericStub stub(channel);
   grpc::CompletionQueue queue;
   grpc::ClientContext context;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "service/log/log.h"
+#include "service/rpc/tls_credentials.h"
 #include "service/server/version.h"
 
 namespace snowlease::service {
@@ -78,7 +79,10 @@ Server::Server(Environment* environment)
       http_api_(HttpGuard(environment->config()), &readiness_, environment->metrics(), &gateway_),
       census_(environment->store(), environment->metrics()) {}
 
-Server::~Server() { Stop(environment_->clock()->SteadyNow()); }
+Server::~Server() {
+  Stop(environment_->clock()->SteadyNow());
+  environment_->metrics()->SetCertificateExpiry({});
+}
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(Environment* environment) {
   std::unique_ptr<Server> server(new Server(environment));
@@ -88,11 +92,26 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Environment* environment) 
   return server;
 }
 
+absl::Status Server::OpenCertificates() {
+  const Config& config = environment_->config();
+  if (!config.grpc.tls.enabled()) return absl::OkStatus();
+  auto files = CertificateFiles::Open(config.grpc.tls, environment_->clock());
+  if (!files.ok()) return files.status();
+  certificates_ = *std::move(files);
+  // Read when somebody looks: a server without new connections must not seem to have
+  // an old certificate.
+  environment_->metrics()->SetCertificateExpiry(
+      [this] { return static_cast<double>(certificates_->Refresh()->expires.ms) / 1000; });
+  return absl::OkStatus();
+}
+
 absl::Status Server::StartPorts() {
   const Config& config = environment_->config();
-  auto grpc =
-      GrpcServer::Start(GrpcOptions(config, environment_->metrics()), environment_->machine_ids(),
-                        environment_->admin(), environment_->executor(), environment_->clock());
+  if (absl::Status opened = OpenCertificates(); !opened.ok()) return opened;
+  GrpcServerOptions options = GrpcOptions(config, environment_->metrics());
+  if (certificates_) options.credentials = ReloadingTlsCredentials(certificates_.get());
+  auto grpc = GrpcServer::Start(options, environment_->machine_ids(), environment_->admin(),
+                                environment_->executor(), environment_->clock());
   if (!grpc.ok()) return grpc.status();
   grpc_ = *std::move(grpc);
   grpc_address_ = AddressOf(config.grpc.listen);

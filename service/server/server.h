@@ -11,6 +11,7 @@
 #include "service/rpc/grpc_server.h"
 #include "service/server/environment.h"
 #include "service/server/namespace_census.h"
+#include "service/tls/certificate_files.h"
 
 namespace snowlease::service {
 
@@ -35,6 +36,7 @@ class Server {
 
  private:
   explicit Server(Environment* environment);
+  absl::Status OpenCertificates();
   absl::Status StartPorts();
   void StartMonitor();
   StoreMonitor::Options MonitorOptions() const;
@@ -47,6 +49,7 @@ class Server {
   HttpApi http_api_;
   NamespaceCensus census_;
   ListenAddress grpc_address_;
+  std::unique_ptr<CertificateFiles> certificates_;  // null: plaintext
   std::unique_ptr<GrpcServer> grpc_;
   std::unique_ptr<HttpServer> http_;
   std::unique_ptr<StoreMonitor> monitor_;

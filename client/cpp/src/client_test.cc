@@ -218,6 +218,10 @@ TEST(ClientOptionsTest, EachBadOptionIsNamed) {
               HasSubstr("initial_backoff"));
   EXPECT_THAT(problem({.retry = {.max_backoff = milliseconds(1)}}), HasSubstr("max_backoff"));
   EXPECT_THAT(problem({.keepalive_time = milliseconds(1)}), HasSubstr("keepalive_time"));
+  EXPECT_THAT(problem({.tls = TlsOptions{.ca_file = "/nowhere.pem"}}),
+              HasSubstr("tls.ca_file: /nowhere.pem cannot be read"));
+  EXPECT_THAT(problem({.tls = TlsOptions{.ca_file = "/proc/self/status"}}), HasSubstr("no PEM"));
+  EXPECT_THAT(problem({.tls = TlsOptions{.key_file = "k"}}), HasSubstr("tls.cert_file"));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cpp/src/digits.h"
+#include "client/cpp/src/tls.h"
 #include "snowlease/grpc.h"
 
 namespace snowlease::client {
@@ -22,6 +23,9 @@ grpc::ChannelArguments Arguments(const ClientOptions& options) {
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 5'000);
   // Else clients of one process with equal arguments share one connection.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  if (options.tls && !options.tls->server_name.empty()) {
+    arguments.SetSslTargetNameOverride(options.tls->server_name);
+  }
   if (!options.user_agent.empty()) arguments.SetUserAgentPrefix(options.user_agent);
   return arguments;
 }
@@ -44,8 +48,9 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> NewChannel(const std::string& end
                                                           const ClientOptions& options) {
   const absl::Status checked = CheckEndpoint(endpoint);
   if (!checked.ok()) return checked;
-  auto credentials = options.credentials ? options.credentials : grpc::InsecureChannelCredentials();
-  return grpc::CreateCustomChannel("dns:///" + endpoint, credentials, Arguments(options));
+  const auto credentials = CredentialsOf(options);
+  if (!credentials.ok()) return credentials.status();
+  return grpc::CreateCustomChannel("dns:///" + endpoint, *credentials, Arguments(options));
 }
 
 absl::StatusOr<std::shared_ptr<EndpointPool>> EndpointPool::Create(const ClientOptions& options) {

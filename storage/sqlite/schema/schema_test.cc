@@ -74,7 +74,8 @@ TEST_F(SqliteSchema, EmptyDatabaseWithMigrationOffTellsTheCommand) {
     ASSERT_THAT(store, IsOk());
     const absl::Status status = (*store)->Migrate(mode);
     EXPECT_THAT(status, HasReason(Reason::kStoreUnavailable));
-    EXPECT_THAT(status.ToString(), AllOf(HasSubstr("snowlease-server migrate"), HasSubstr("--store-migrate=auto")));
+    EXPECT_THAT(status.ToString(),
+                AllOf(HasSubstr("snowlease-server migrate"), HasSubstr("--store-migrate=auto")));
     EXPECT_EQ((*store)->SchemaVersion(), 0);
     EXPECT_THAT((*store)->StoreId(), IsEmpty());
     // Not ready, in every way of asking.

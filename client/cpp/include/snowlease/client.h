@@ -19,6 +19,17 @@
 
 namespace snowlease::client {
 
+// Files are read when the client is made.
+struct TlsOptions {
+  // Who may sign the server's certificate, PEM; empty: whom this host trusts.
+  std::string ca_file{};
+  // Name that the server's certificate is for; empty: the host of the endpoint.
+  std::string server_name{};
+  // The client's own certificate chain and key, PEM, for servers that ask; both or none.
+  std::string cert_file{};
+  std::string key_file{};
+};
+
 struct ClientOptions {
   // host:port, [IPv6]:port. Several take turns, and a retry goes to the next one;
   // a name with several addresses is spread over all of them.
@@ -30,7 +41,9 @@ struct ClientOptions {
   RetryOptions retry{};
   // How often an idle connection is probed.
   std::chrono::milliseconds keepalive_time{20000};
-  // Null: plaintext.
+  // None: plaintext.
+  std::optional<TlsOptions> tls{};
+  // In place of those that `tls` describes.
   std::shared_ptr<grpc::ChannelCredentials> credentials{};
   // Put before gRPC's own in the user-agent header.
   std::string user_agent{};

@@ -17,7 +17,7 @@ namespace snowlease::client {
 
 // A connection of its own with the keepalive and reconnect settings of a Client;
 // connects at the first call. INVALID_ARGUMENT unless `endpoint` is host:port or
-// [IPv6]:port.
+// [IPv6]:port and the files of the TLS options can be read.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> NewChannel(const std::string& endpoint,
                                                           const ClientOptions& options);
 
