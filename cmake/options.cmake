@@ -1,6 +1,7 @@
 option(SNOWLEASE_GRPC "Build what needs gRPC: the server, the client and the command line" ON)
 option(SNOWLEASE_SQLITE "Build the SQLite store" ON)
 option(SNOWLEASE_POSTGRES "Build the PostgreSQL store" ON)
+option(SNOWLEASE_MYSQL "Build the store for MySQL and MariaDB" ON)
 option(SNOWLEASE_TESTS "Build the tests" ON)
 option(SNOWLEASE_BENCHMARKS "Build the benchmarks" ON)
 option(SNOWLEASE_PCH "Precompile the heavy headers" ON)

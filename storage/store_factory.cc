@@ -10,6 +10,9 @@
 #ifdef SNOWLEASE_POSTGRES
 #include "storage/postgres/postgres_lease_store.h"
 #endif
+#ifdef SNOWLEASE_MYSQL
+#include "storage/mysql/mysql_lease_store.h"
+#endif
 #ifdef SNOWLEASE_SQLITE
 #include "storage/sqlite/sqlite_lease_store.h"
 #endif
@@ -113,6 +116,14 @@ StoreOrError OpenPostgres(const std::string& rest, const StoreOptions& options, 
 }
 #endif
 
+#ifdef SNOWLEASE_MYSQL
+StoreOrError OpenMysql(const std::string& rest, const StoreOptions& options, Clock* clock) {
+  auto mysql = ParseMysqlUrl(rest);
+  if (!mysql.ok()) return mysql.status();
+  return std::make_unique<MysqlLeaseStore>(*std::move(mysql), options, clock);
+}
+#endif
+
 struct Backend {
   std::string_view scheme;
   std::string_view usage;
@@ -123,6 +134,10 @@ constexpr Backend kBackends[] = {
     {"memory", "memory:", OpenMemory},
 #ifdef SNOWLEASE_SQLITE
     {"sqlite", "sqlite:PATH", OpenSqlite},
+#endif
+#ifdef SNOWLEASE_MYSQL
+    {"mysql", "mysql://USER:PASSWORD@HOST/DATABASE", OpenMysql},
+    {"mariadb", "mariadb://USER:PASSWORD@HOST/DATABASE", OpenMysql},
 #endif
 #ifdef SNOWLEASE_POSTGRES
     {"postgresql", "postgresql://USER@HOST:PORT/DATABASE", OpenPostgres},
