@@ -11,10 +11,6 @@
 namespace snowlease::service {
 namespace {
 
-// From so many calls on another thread runs the callbacks (gRPC needs about 20 us for each)
-// while the worker goes on; with fewer the change of threads would cost more.
-constexpr size_t kManyAnswers = 16;
-
 // How often a drain looks for calls whose deadline has passed while the store hangs.
 constexpr storage::Millis kDrainTick{100};
 
@@ -60,8 +56,7 @@ GroupCommitter::GroupCommitter(storage::LeaseStore* store, storage::Clock* clock
       clock_(clock),
       options_(WithWorkers(options, *store)),
       observer_(observer),
-      core_(CoreOptionsOf(options_)),
-      answer_thread_([this](StoreBatch& answers) { Deliver(answers); }) {
+      core_(CoreOptionsOf(options_)) {
   for (int i = 0; i < options_.workers; ++i) workers_.push_back(std::make_unique<Worker>());
   for (int i = 0; i < options_.workers; ++i) {
     workers_[i]->thread = std::thread([this, i] { RunWorker(i); });
@@ -150,11 +145,13 @@ void GroupCommitter::RunWorker(int index) {
       const std::optional<Batch> batch = std::exchange(self.batch, std::nullopt);
       const std::vector<CallId> expired = std::exchange(self.expired, {});
       lock.unlock();
-      if (batch) RunBatch(*batch);
+      size_t answered = expired.size();
+      if (batch)
+        answered += StoreBatch::Ask(*batch, store_, *clock_, observer_)->Deliver(observer_);
       Expire(expired);
       const SteadyTime now = clock_->SteadyNow();
       lock.lock();
-      Answered(expired.size());
+      Answered(answered);
       if (!batch) continue;
       Actions actions;
       core_.Step(now, BatchDone{index}, &actions);
@@ -162,18 +159,6 @@ void GroupCommitter::RunWorker(int index) {
       self.expired = std::move(actions.expired);
     }
   }
-}
-
-void GroupCommitter::RunBatch(const Batch& batch) {
-  std::unique_ptr<StoreBatch> answers = StoreBatch::Ask(batch, store_, *clock_, observer_);
-  if (batch.calls.size() >= kManyAnswers && answer_thread_.TryTake(&answers)) return;
-  Deliver(*answers);
-}
-
-void GroupCommitter::Deliver(StoreBatch& answers) {
-  const size_t calls = answers.Deliver(observer_);
-  const std::lock_guard lock(mutex_);
-  Answered(calls);
 }
 
 void GroupCommitter::Answered(size_t calls) {

@@ -9,7 +9,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "service/batching/answer_thread.h"
 #include "service/batching/commit_observer.h"
 #include "service/batching/group_committer_core.h"
 #include "storage/clock.h"
@@ -71,8 +70,6 @@ class GroupCommitter {
   void Refuse(std::unique_ptr<PendingCall> call, absl::Status status);
   void Expire(const std::vector<CallId>& calls);
   void RunWorker(int index);
-  void RunBatch(const Batch& batch);
-  void Deliver(StoreBatch& answers);
   void Answered(size_t calls);  // with mutex_ held
 
   storage::LeaseStore* const store_;
@@ -85,7 +82,6 @@ class GroupCommitter {
   GroupCommitterCore core_;
   size_t unanswered_ = 0;  // accepted calls
   bool stopping_ = false;
-  AnswerThread answer_thread_;
   std::vector<std::unique_ptr<Worker>> workers_;
 };
 

@@ -7,75 +7,27 @@
 #include <future>
 #include <stdexcept>
 
+#include "service/batching/committer_calls.h"
 #include "service/batching/scripted_store.h"
-#include "storage/memory/memory_lease_store.h"
 #include "tests/testing/fake_clock.h"
-#include "tests/testing/fault_injecting_lease_store.h"
 #include "tests/testing/matchers.h"
 
 namespace snowlease::service {
 namespace {
 
 using snowlease::testing::FakeClock;
-using snowlease::testing::FaultInjectingLeaseStore;
 using snowlease::testing::HasReason;
 using snowlease::testing::IsOk;
-using snowlease::testing::StoreOperation;
 using storage::Millis;
 using storage::Reason;
+using testing::ClaimOf;
 using ::testing::ElementsAre;
+using testing::LeaseAnswer;
+using testing::ReleaseOf;
+using testing::RenewOf;
 using ::testing::SizeIs;
-
-storage::RenewSpec RenewOf(uint32_t machine_id, int64_t last = 0, int64_t client_time = 1000,
-                           const std::string& name_space = "a") {
-  storage::RenewSpec spec;
-  spec.grant = {name_space, machine_id, "i", 1};
-  spec.last_timestamp = {last};
-  spec.client_time = {client_time};
-  return spec;
-}
-
-storage::ReleaseSpec ReleaseOf(uint32_t machine_id) {
-  storage::ReleaseSpec spec;
-  spec.grant = {"a", machine_id, "i", 1};
-  return spec;
-}
-
-storage::ClaimSpec ClaimOf(uint8_t incarnation, const std::string& instance) {
-  storage::ClaimSpec spec;
-  spec.name_space = "a";
-  spec.instance_id = instance;
-  spec.incarnation_id[0] = incarnation;
-  return spec;
-}
-
-// One answer that a test can wait for, 10 s at most; a second one fails the test.
-template <typename T>
-class Answer {
- public:
-  std::function<void(T)> Done() {
-    return [this](T result) {
-      EXPECT_EQ(count_.fetch_add(1), 0) << "answered twice";
-      promise_.set_value(std::move(result));
-    };
-  }
-  bool ready() const { return count_.load() > 0; }
-  T Get() {
-    auto future = promise_.get_future();
-    if (future.wait_for(std::chrono::seconds(10)) != std::future_status::ready) {
-      ADD_FAILURE() << "no answer";
-      return T(absl::DeadlineExceededError("no answer"));
-    }
-    return future.get();
-  }
-
- private:
-  std::atomic<int> count_{0};
-  std::promise<T> promise_;
-};
-using LeaseAnswer = Answer<absl::StatusOr<storage::Lease>>;
-using StatusAnswer = Answer<absl::Status>;
-using WatermarkAnswer = Answer<absl::StatusOr<storage::WatermarkReading>>;
+using testing::StatusAnswer;
+using testing::WatermarkAnswer;
 
 class Recorder final : public CommitObserver {
  public:
@@ -392,184 +344,6 @@ TEST_F(GroupCommitterTest, DestructorAnswersWhatWasAccepted) {
   }
   committer_.reset();
   EXPECT_EQ(answered.load(), 500);
-}
-
-// ---- slow callers ----
-
-TEST_F(GroupCommitterTest, StoreIsAskedAgainWhileTheCallbacksOfABigBatchRun) {
-  StartBusy();
-  std::promise<void> asked_again;
-  std::shared_future<void> released = asked_again.get_future().share();
-  std::atomic<int> answered{0};
-  for (uint32_t i = 1; i <= 100; ++i) {
-    committer_->Renew(RenewOf(i), kNever, [&](const absl::StatusOr<storage::Lease>&) {
-      if (answered.fetch_add(1) == 0) released.wait();
-    });
-  }
-  store_.Open();
-  EXPECT_THAT(busy_.Get(), IsOk());
-  ASSERT_TRUE(store_.AwaitCalls(2));
-  LeaseAnswer other;
-  committer_->Renew(RenewOf(500), kNever, other.Done());
-  EXPECT_THAT(other.Get(), IsOk());
-  EXPECT_LE(answered.load(), 1);
-  asked_again.set_value();
-  committer_->Drain();
-  EXPECT_EQ(answered.load(), 100);
-}
-
-// ---- many threads ----
-
-TEST_F(GroupCommitterTest, EveryCallOfManyThreadsIsAnsweredOnceWithItsOwnAnswer) {
-  store_.SetConnections(3);
-  committer_ = std::make_unique<GroupCommitter>(&store_, storage::Clock::Real(),
-                                                GroupCommitterOptions{.max_batch = 16}, &recorder_);
-  constexpr uint32_t kThreads = 4;
-  constexpr uint32_t kCalls = 2000;
-  std::vector<std::atomic<int>> answers(kThreads * kCalls);
-  std::atomic<int> wrong{0};
-  std::vector<std::thread> threads;
-  for (uint32_t t = 0; t < kThreads; ++t) {
-    threads.emplace_back([&, t] {
-      for (uint32_t i = 0; i < kCalls; ++i) {
-        const uint32_t id = t * kCalls + i;
-        const auto lease_done = [&, id](const absl::StatusOr<storage::Lease>& lease) {
-          ++answers[id];
-          if (lease.ok() && lease->row.machine_id != id) ++wrong;
-        };
-        if (i % 3 == 0) {
-          committer_->Release(ReleaseOf(id), kNever, [&, id](absl::Status) { ++answers[id]; });
-        } else {
-          committer_->Renew(RenewOf(id), kNever, lease_done);
-        }
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  committer_->Drain();
-  for (const auto& count : answers) EXPECT_EQ(count.load(), 1);
-  EXPECT_EQ(wrong.load(), 0);
-}
-
-TEST_F(GroupCommitterTest, CallsDuringADrainAreServedOrRefusedButAlwaysAnswered) {
-  committer_ = std::make_unique<GroupCommitter>(&store_, storage::Clock::Real(),
-                                                GroupCommitterOptions{}, &recorder_);
-  std::atomic<int> served{0};
-  std::atomic<int> refused{0};
-  std::atomic<bool> stop{false};
-  std::vector<int> sent(3);
-  std::vector<std::thread> threads;
-  for (size_t t = 0; t < sent.size(); ++t) {
-    threads.emplace_back([&, t] {
-      while (!stop.load()) {
-        ++sent[t];
-        committer_->Renew(RenewOf(static_cast<uint32_t>(sent[t])), kNever,
-                          [&](const absl::StatusOr<storage::Lease>& lease) {
-                            ++(lease.ok() ? served : refused);
-                          });
-      }
-    });
-  }
-  while (served.load() < 100) std::this_thread::yield();
-  committer_->Drain();
-  const int served_by_drain = served.load();
-  stop = true;
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(served.load(), served_by_drain);
-  EXPECT_EQ(served.load() + refused.load(), sent[0] + sent[1] + sent[2]);
-}
-
-// ---- with the real rules ----
-
-storage::ClaimSpec RealClaim(const FakeClock& clock) {
-  storage::ClaimSpec spec = ClaimOf(1, "i");
-  spec.client_time = {clock.Now().ms};
-  return spec;
-}
-
-class GroupCommitterOnRulesTest : public ::testing::Test {
- protected:
-  FakeClock clock_;
-  FaultInjectingLeaseStore store_{
-      std::make_unique<storage::MemoryLeaseStore>(storage::StoreOptions{}, &clock_)};
-  GroupCommitter committer_{&store_, &clock_, {}, nullptr};
-
-  static constexpr storage::SteadyTime kNever = storage::SteadyTime::max();
-};
-
-TEST_F(GroupCommitterOnRulesTest, ClaimRepeatedInTheQueueIsOneGrant) {
-  store_.Block(StoreOperation::kClaim);
-  LeaseAnswer first;
-  std::vector<LeaseAnswer> repeats(3);
-  committer_.Claim(RealClaim(clock_), kNever, first.Done());
-  ASSERT_TRUE(store_.AwaitBlocked(StoreOperation::kClaim, 1));
-  for (LeaseAnswer& repeat : repeats) committer_.Claim(RealClaim(clock_), kNever, repeat.Done());
-  store_.Unblock(StoreOperation::kClaim);
-  const auto lease = first.Get();
-  ASSERT_THAT(lease, IsOk());
-  for (LeaseAnswer& repeat : repeats) {
-    const auto again = repeat.Get();
-    ASSERT_THAT(again, IsOk());
-    EXPECT_EQ(again->row.machine_id, lease->row.machine_id);
-    EXPECT_EQ(again->row.token, lease->row.token);
-  }
-  EXPECT_EQ(store_.Elements(StoreOperation::kClaim), 2u);
-}
-
-// Like M13: a repeat after a lost answer changes nothing more.
-TEST_F(GroupCommitterOnRulesTest, RenewAndReleaseRepeatedAfterLostAnswersSucceed) {
-  LeaseAnswer claim;
-  committer_.Claim(RealClaim(clock_), kNever, claim.Done());
-  const auto lease = claim.Get();
-  ASSERT_THAT(lease, IsOk());
-  storage::RenewSpec renew;
-  renew.grant = {"a", lease->row.machine_id, "i", lease->row.token};
-  renew.client_time = {clock_.Now().ms};
-  store_.LoseAnswerOfNext(StoreOperation::kRenew, 1);
-  LeaseAnswer lost;
-  committer_.Renew(renew, kNever, lost.Done());
-  EXPECT_THAT(lost.Get(), HasReason(Reason::kStoreUnavailable));
-  LeaseAnswer repeated;
-  committer_.Renew(renew, kNever, repeated.Done());
-  EXPECT_THAT(repeated.Get(), IsOk());
-
-  storage::ReleaseSpec release;
-  release.grant = renew.grant;
-  release.last_timestamp = storage::ClientTime{0};
-  store_.LoseAnswerOfNext(StoreOperation::kRelease, 1);
-  StatusAnswer lost_release;
-  committer_.Release(release, kNever, lost_release.Done());
-  EXPECT_THAT(lost_release.Get(), HasReason(Reason::kStoreUnavailable));
-  StatusAnswer repeated_release;
-  committer_.Release(release, kNever, repeated_release.Done());
-  EXPECT_THAT(repeated_release.Get(), IsOk());
-}
-
-TEST_F(GroupCommitterOnRulesTest, RenewThatWaitsBehindAReleaseDoesNotReviveTheLease) {
-  LeaseAnswer claim;
-  committer_.Claim(RealClaim(clock_), kNever, claim.Done());
-  const auto lease = claim.Get();
-  ASSERT_THAT(lease, IsOk());
-  storage::RenewSpec renew;
-  renew.grant = {"a", lease->row.machine_id, "i", lease->row.token};
-  renew.client_time = {clock_.Now().ms};
-  storage::ReleaseSpec release;
-  release.grant = renew.grant;
-  store_.Block(StoreOperation::kRenew);
-  LeaseAnswer before;
-  LeaseAnswer earlier;
-  LeaseAnswer later;
-  StatusAnswer released;
-  committer_.Renew(renew, kNever, before.Done());
-  ASSERT_TRUE(store_.AwaitBlocked(StoreOperation::kRenew, 1));
-  committer_.Renew(renew, kNever, earlier.Done());
-  committer_.Release(release, kNever, released.Done());
-  committer_.Renew(renew, kNever, later.Done());
-  store_.Unblock(StoreOperation::kRenew);
-  EXPECT_THAT(before.Get(), IsOk());
-  EXPECT_THAT(earlier.Get(), IsOk());
-  EXPECT_THAT(released.Get(), IsOk());
-  EXPECT_THAT(later.Get(), HasReason(Reason::kMachineIdLost));
 }
 
 }  // namespace
