@@ -25,6 +25,38 @@ std::string PercentEncoded(const std::string& text) {
   return out;
 }
 
+// Of the stores that read the file themselves whenever they connect: a password that was
+// changed needs no restart.
+bool ReadsPasswordFile(std::string_view url) {
+  return url.starts_with("mysql://") || url.starts_with("mariadb://");
+}
+
+// The URL with another user and password where they are given.
+std::string WithAccount(const std::string& url, const std::string& new_user,
+                        const std::string& new_password, bool keep_password) {
+  const size_t authority = url.find("://");
+  if (authority == std::string::npos ||
+      (new_user.empty() && new_password.empty() && keep_password)) {
+    return url;
+  }
+  const size_t begin = authority + 3;
+  const size_t end = std::min(url.find('/', begin), url.size());
+  const size_t at = url.rfind('@', end);
+  std::string user, password;
+  size_t host = begin;
+  if (at != std::string::npos && at >= begin && at < end) {
+    host = at + 1;
+    const std::string account = url.substr(begin, at - begin);
+    const size_t colon = std::min(account.find(':'), account.size());
+    user = account.substr(0, colon);
+    if (colon < account.size() && keep_password) password = account.substr(colon + 1);
+  }
+  if (!new_user.empty()) user = PercentEncoded(new_user);
+  if (!new_password.empty()) password = PercentEncoded(new_password);
+  const std::string account = user + (password.empty() ? "" : ":" + password);
+  return url.substr(0, begin) + account + (account.empty() ? "" : "@") + url.substr(host);
+}
+
 void CheckCredentials(const Config& config, std::vector<ConfigProblem>& problems) {
   const Config::Store& store = config.store;
   if (HasCredentials(store.url)) return;
@@ -104,26 +136,12 @@ std::vector<ConfigProblem> Config::Validate() const {
 }
 
 std::string Config::StoreUrl() const {
-  const size_t authority = store.url.find("://");
-  if (authority == std::string::npos || (store.user.empty() && store.password.empty())) {
-    return store.url;
+  if (store.password_file.empty() || !ReadsPasswordFile(store.url)) {
+    return WithAccount(store.url, store.user, store.password, /*keep_password=*/true);
   }
-  const size_t begin = authority + 3;
-  const size_t end = std::min(store.url.find('/', begin), store.url.size());
-  const size_t at = store.url.rfind('@', end);
-  std::string user, password;
-  size_t host = begin;
-  if (at != std::string::npos && at >= begin && at < end) {
-    host = at + 1;
-    const std::string account = store.url.substr(begin, at - begin);
-    const size_t colon = std::min(account.find(':'), account.size());
-    user = account.substr(0, colon);
-    if (colon < account.size()) password = account.substr(colon + 1);
-  }
-  if (!store.user.empty()) user = PercentEncoded(store.user);
-  if (!store.password.empty()) password = PercentEncoded(store.password);
-  return store.url.substr(0, begin) + user + (password.empty() ? "" : ":" + password) + "@" +
-         store.url.substr(host);
+  const std::string url = WithAccount(store.url, store.user, "", /*keep_password=*/false);
+  return url + (url.find('?') == std::string::npos ? "?" : "&") +
+         "password_file=" + PercentEncoded(store.password_file);
 }
 
 storage::StoreOptions Config::StoreOptions() const {

@@ -241,6 +241,18 @@ TEST_F(ConfigTest, AccountReplacesTheOneInTheUrl) {
   EXPECT_EQ(config.StoreUrl(), "postgresql://new:p%40ss%2F1@db/x");
 }
 
+TEST_F(ConfigTest, StoresThatReadThePasswordFileThemselvesAreGivenItsName) {
+  Config config;
+  config.store.url = "mysql://old:pw@db:3306/x?tls=verify";
+  config.store.password_file = "/run/secrets/db pass";
+  config.store.password = "as it was at the start";
+  EXPECT_EQ(config.StoreUrl(),
+            "mysql://old@db:3306/x?tls=verify&password_file=%2Frun%2Fsecrets%2Fdb%20pass");
+  config.store.url = "mariadb://db/x";
+  config.store.user = "new";
+  EXPECT_EQ(config.StoreUrl(), "mariadb://new@db/x?password_file=%2Frun%2Fsecrets%2Fdb%20pass");
+}
+
 TEST_F(ConfigTest, PrintedConfigReadsBackTheSame) {
   const std::vector<std::string> flags = {"--lease-quarantine=90m", "--metrics-namespaces=a,b",
                                           "--namespaces-create=", "--store-url=sqlite:/x \"y\".db"};

@@ -222,8 +222,9 @@ void AddStoreSettings(std::vector<Setting>& table) {
                        "Account at the store; replaces the one in store.url."));
   table.push_back(Secret("store.password", FIELD(std::string, store.password),
                          "Password at the store; replaces the one in store.url."));
-  table.push_back(Text("store.password-file", "path", FIELD(std::string, store.password_file),
-                       AnyText, "File that holds store.password."));
+  table.push_back(
+      Text("store.password-file", "path", FIELD(std::string, store.password_file), AnyText,
+           "File that holds store.password; MySQL and MariaDB read it at every connect."));
   table.push_back(Duration("store.timeout", FIELD(Millis, store.timeout), 100ms, 1h,
                            "Longest time that one batch may take at the store."));
 }

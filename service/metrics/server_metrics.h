@@ -34,6 +34,8 @@ class ServerMetrics {
   const std::vector<std::string>& listed_namespaces() const { return options_.namespaces; }
   // Asked at every scrape; must not block. Empty: the queue is gone.
   void SetQueueDepth(std::function<size_t()> depth);
+  // The same of the store's connections that are in use, of so many in all.
+  void SetBusyConnections(std::function<int()> busy, int connections);
   // Seconds since 1970 at which the served certificate expires; asked at every scrape.
   // Without it, or empty, there is no such series.
   void SetCertificateExpiry(std::function<double()> expiry);
@@ -53,9 +55,12 @@ class ServerMetrics {
   StoreMetrics store_;
   NamespaceMetrics namespaces_;
   prometheus::Gauge& queue_depth_;
+  prometheus::Family<prometheus::Gauge>& connections_gauges_;
 
   mutable std::mutex mutex_;
   std::function<size_t()> depth_;
+  std::function<int()> busy_;
+  int connections_ = 0;
   std::function<double()> certificate_expiry_;
   prometheus::Gauge* certificate_expiry_gauge_ = nullptr;
   std::optional<storage::SteadyTime> last_scrape_;

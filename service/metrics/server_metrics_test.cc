@@ -154,6 +154,19 @@ void ObserveEverything(ServerMetrics& metrics) {
   metrics.calls().OnRejected(CallKind::kClaim, storage::DrainingError());
   metrics.store().OnOperation("claim", Reason::kNone, 1ms, 1);
   metrics.SetCertificateExpiry([] { return 1.0; });
+  metrics.SetBusyConnections([] { return 1; }, 3);
+}
+
+TEST_F(ServerMetricsTest, ConnectionsAreBusyOrIdleAndNeverMoreThanThereAre) {
+  int busy = 1;
+  metrics_.SetBusyConnections([&] { return busy; }, 3);
+  EXPECT_THAT(metrics_.Serialize(),
+              ::testing::AllOf(HasSubstr("snowlease_store_connections{state=\"busy\"} 1\n"),
+                               HasSubstr("snowlease_store_connections{state=\"idle\"} 2\n")));
+  busy = 7;
+  EXPECT_THAT(metrics_.Serialize(),
+              ::testing::AllOf(HasSubstr("snowlease_store_connections{state=\"busy\"} 3\n"),
+                               HasSubstr("snowlease_store_connections{state=\"idle\"} 0\n")));
 }
 
 TEST_F(ServerMetricsTest, NamesFollowTheConventions) {

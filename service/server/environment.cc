@@ -31,9 +31,9 @@ HandlerOptions MachineIdOptions(const Config& config) {
   return options;
 }
 
-std::unique_ptr<storage::LeaseStore> Decorated(std::unique_ptr<storage::LeaseStore> store,
-                                               StoreMetrics* metrics, storage::Clock* clock,
-                                               storage::Millis timeout) {
+std::unique_ptr<TimeoutLeaseStore> Decorated(std::unique_ptr<storage::LeaseStore> store,
+                                             StoreMetrics* metrics, storage::Clock* clock,
+                                             storage::Millis timeout) {
   auto metered = std::make_unique<storage::MeteredLeaseStore>(std::move(store), metrics, clock);
   auto timely = std::make_unique<storage::DeadlineLeaseStore>(std::move(metered), clock);
   return std::make_unique<TimeoutLeaseStore>(std::move(timely), clock, timeout);
@@ -61,6 +61,8 @@ Environment::Environment(const Config& config, storage::Clock* clock,
       machine_ids_(&committer_, store_.get(), &executor_, clock, MachineIdOptions(config)),
       admin_(store_.get(), clock, {config.admin.enabled}) {
   metrics_.SetQueueDepth([this] { return committer_.QueueDepth(); });
+  metrics_.SetBusyConnections([this] { return store_->busy(); },
+                              store_->GetCapabilities().connections);
 }
 
 }  // namespace snowlease::service

@@ -9,6 +9,7 @@
 #include "service/metrics/server_metrics.h"
 #include "service/rpc/admin_handler.h"
 #include "service/rpc/machine_id_handler.h"
+#include "service/server/timeout_lease_store.h"
 #include "storage/clock.h"
 #include "storage/lease_store.h"
 
@@ -40,7 +41,7 @@ class Environment {
   const Config config_;
   storage::Clock* const clock_;
   ServerMetrics metrics_;
-  const std::unique_ptr<storage::LeaseStore> store_;
+  const std::unique_ptr<TimeoutLeaseStore> store_;
   GroupCommitter committer_;
   BlockingExecutor executor_;
   MachineIdHandler machine_ids_;
