@@ -53,10 +53,10 @@ TEST_F(StoreFactory, MemoryStoreOpens) {
 }
 
 TEST_F(StoreFactory, UnknownSchemeListsWhatIsBuilt) {
-  for (const char* url : {"postgresql://u:secret@h/db", "SQLITE:x", "nonsense", "", ":", "://"}) {
+  for (const char* url : {"oracle://u:secret@h/db", "SQLITE:x", "nonsense", "", ":", "://"}) {
     EXPECT_THAT(Violation(url), AllOf(HasSubstr("memory:"), Not(HasSubstr("secret")))) << url;
   }
-  EXPECT_THAT(Violation("postgresql://h/db"), HasSubstr("no store \"postgresql:\" is built"));
+  EXPECT_THAT(Violation("oracle://h/db"), HasSubstr("no store \"oracle:\" is built"));
 }
 
 #ifdef SNOWLEASE_SQLITE

@@ -23,8 +23,14 @@ std::string OneLine(std::string text) {
 }
 
 std::string StateOf(const std::exception& error) {
-  if (const auto* sql = dynamic_cast<const pqxx::sql_error*>(&error)) return sql->sqlstate();
-  // These carry no SQLSTATE in libpqxx 6.4: the type stands for it.
+  // Most types of libpqxx 6.4 carry no SQLSTATE: they stand for it themselves.
+  const auto* const sql = dynamic_cast<const pqxx::sql_error*>(&error);
+  if (sql != nullptr && !sql->sqlstate().empty()) return sql->sqlstate();
+  if (dynamic_cast<const pqxx::insufficient_privilege*>(&error) != nullptr) return "42501";
+  if (dynamic_cast<const pqxx::undefined_table*>(&error) != nullptr) return "42P01";
+  if (dynamic_cast<const pqxx::undefined_column*>(&error) != nullptr) return "42703";
+  if (dynamic_cast<const pqxx::disk_full*>(&error) != nullptr) return "53100";
+  if (dynamic_cast<const pqxx::insufficient_resources*>(&error) != nullptr) return "53000";
   if (dynamic_cast<const pqxx::deadlock_detected*>(&error) != nullptr) return "40P01";
   if (dynamic_cast<const pqxx::serialization_failure*>(&error) != nullptr) return "40001";
   if (dynamic_cast<const pqxx::statement_completion_unknown*>(&error) != nullptr) return "40003";

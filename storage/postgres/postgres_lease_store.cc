@@ -56,7 +56,7 @@ absl::Status PostgresLeaseStore::CheckReady() const {
   if (schema_version_ > 0) return absl::OkStatus();
   return StoreUnavailableError("the schema of " + url_->where +
                                " has not been found good: run `snowlease-server migrate`, or "
-                               "start with --migrate=auto");
+                               "start with --store-migrate=auto");
 }
 
 SteadyTime PostgresLeaseStore::DeadlineOf(SteadyTime deadline) const {

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <condition_variable>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "storage/clock.h"
@@ -11,18 +13,26 @@
 
 namespace snowlease::storage {
 
-// At most so many sessions, opened when they are needed and kept. Thread-safe.
+// At most so many sessions, opened when they are needed and kept. A session whose taker's
+// deadline is long past, because the server is silent, is cut off: its call fails as with
+// any lost connection. Thread-safe.
 class SessionPool {
  public:
-  SessionPool(std::string url, std::string where, int size, Clock* clock)
-      : url_(std::move(url)), where_(std::move(where)), free_places_(size), clock_(clock) {}
+  SessionPool(std::string url, std::string where, int size, Clock* clock);
+  ~SessionPool();
+
+  // A session in use, and when it is cut off.
+  struct Watch {
+    int socket;
+    SteadyTime until;
+  };
 
   // A session of the caller's own; goes back to the pool, unless it broke.
   class Handle {
    public:
-    Handle(SessionPool* pool, std::unique_ptr<Session> session, uint64_t generation)
-        : pool_(pool), session_(std::move(session)), generation_(generation) {}
-    ~Handle() { pool_->Return(std::move(session_), generation_); }
+    Handle(SessionPool* pool, std::unique_ptr<Session> session, uint64_t generation,
+           SteadyTime deadline);
+    ~Handle();
     Handle(const Handle&) = delete;
     Handle& operator=(const Handle&) = delete;
     Session* get() const { return session_.get(); }
@@ -31,6 +41,7 @@ class SessionPool {
     SessionPool* const pool_;
     std::unique_ptr<Session> session_;
     const uint64_t generation_;
+    std::list<Watch>::iterator watch_;
   };
 
   // Waits for a session until the deadline (STORE_TIMEOUT) and connects when none is open
@@ -44,6 +55,7 @@ class SessionPool {
   friend class Handle;
   void Return(std::unique_ptr<Session> session, uint64_t generation);
   void ReturnPlace();
+  void CutOffTheSilent();  // the watchdog's thread
 
   const std::string url_;
   const std::string where_;
@@ -52,7 +64,11 @@ class SessionPool {
   int free_places_;
   std::vector<std::unique_ptr<Session>> idle_;
   uint64_t generation_ = 0;
+  std::list<Watch> watches_;
+  std::condition_variable watch_changed_;
+  bool ended_ = false;
   Clock* const clock_;
+  std::thread watchdog_;
 };
 
 }  // namespace snowlease::storage

@@ -168,7 +168,7 @@ PostgresSchemaState MigratePostgresSchema(Session& session, const std::string& s
                   ? migration.place() + " has no tables of Snowlease yet"
                   : "the " + migration.place() + " is version " + std::to_string(state.version) +
                         ", older than version " + std::to_string(wanted) + " of this server") +
-             ": run `snowlease-server migrate`, or start with --migrate=auto");
+             ": run `snowlease-server migrate`, or start with --store-migrate=auto");
     }
   }
   // Looked at again under the lock: another process may have been faster.
