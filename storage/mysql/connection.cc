@@ -153,6 +153,13 @@ void Connection::SetUp(const MysqlOptions& options) {
       "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', time_zone = '+00:00', "
       "timestamp = DEFAULT, autocommit = 1, innodb_lock_wait_timeout = " +
       std::to_string(Seconds(options.lock_timeout)));
+  // On a node of a Galera cluster: reads see what other nodes have acknowledged, or a lease
+  // that was just granted there would look lost here.
+  Rows wsrep = Query("SHOW STATUS LIKE 'wsrep_ready'");
+  if (wsrep.Next()) {
+    wsrep.TakeText();
+    if (wsrep.TakeText() == "ON") Execute("SET SESSION wsrep_sync_wait = 1");
+  }
   // No gap locks: claims and renewals of neighbouring rows would wait for each other.
   Execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED");
 }

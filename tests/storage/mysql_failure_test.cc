@@ -7,7 +7,7 @@
 
 #include "storage/errors.h"
 #include "storage/mysql/mysql_lease_store.h"
-#include "tests/testing/fake_clock.h"
+#include "tests/testing/commit_cutter.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/mysql_server.h"
 
@@ -145,6 +145,41 @@ TEST_F(MysqlKill, NothingAcknowledgedIsLostAndCallersSeeUnavailable) {
     }
   }
   EXPECT_EQ(unexpected, 0);
+}
+
+// In doubt: it happened, and the caller is not told. Repeating the call is safe.
+TEST_F(MysqlFailure, ConnectionCutAfterCommitIsInDoubtAndRepeatingIsSafe) {
+  MysqlOptions options = server_.Options(database_);
+  CommitCutter cutter(options.hosts.front().port);
+  options.hosts.front().port = cutter.port();
+  store_ = Opened(options);
+
+  const ClaimSpec claim = ClaimOf("a");
+  cutter.CutNextCommit();
+  EXPECT_THAT(Claim(claim), HasReason(Reason::kStoreUnavailable));
+  ASSERT_EQ(cutter.cuts(), 1);
+  const auto lease = Claim(claim);
+  ASSERT_THAT(lease, IsOk());
+  EXPECT_EQ(lease->row.token, 1u) << "the grant that was made";
+  EXPECT_EQ(lease->row.machine_id, 0u);
+
+  cutter.CutNextCommit();
+  EXPECT_THAT(Renew(*lease), HasReason(Reason::kStoreUnavailable));
+  ASSERT_EQ(cutter.cuts(), 2);
+  const auto renewed = store_->GetLease(kOrders, 0);
+  ASSERT_THAT(renewed, IsOk());
+  EXPECT_TRUE(renewed->lease.row.used);
+  EXPECT_THAT(Renew(*lease), IsOk());
+
+  const ReleaseSpec release{RenewOf(*lease).grant, ClientTime{0}, false};
+  cutter.CutNextCommit();
+  EXPECT_THAT(store_->Release({&release, 1}, {}).front(), HasReason(Reason::kStoreUnavailable));
+  ASSERT_EQ(cutter.cuts(), 3);
+  EXPECT_THAT(store_->Release({&release, 1}, {}).front(), IsOk());
+  const auto space = store_->GetNamespace(kOrders);
+  ASSERT_THAT(space, IsOk());
+  EXPECT_EQ(space->row.counts.free, 1u);
+  EXPECT_EQ(space->row.counts.held, 0u);
 }
 
 // As after a failover, when the old server comes back as a replica.

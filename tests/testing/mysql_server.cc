@@ -39,19 +39,6 @@ std::filesystem::path NewFolder(bool in_memory) {
   return folder;
 }
 
-int FreePort() {
-  const int file = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof(address);
-  const bool bound = bind(file, reinterpret_cast<sockaddr*>(&address), length) == 0 &&
-                     getsockname(file, reinterpret_cast<sockaddr*>(&address), &length) == 0;
-  close(file);
-  if (!bound) throw std::runtime_error("no free port");
-  return ntohs(address.sin_port);
-}
-
 // Between fork and exec: system calls only.
 void BecomeNobodyThatDiesWithParent(pid_t parent) {
   if (geteuid() == 0) {
@@ -68,9 +55,22 @@ std::string TextOf(const std::filesystem::path& path) {
 
 }  // namespace
 
+int FreePort() {
+  const int file = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof(address);
+  const bool bound = bind(file, reinterpret_cast<sockaddr*>(&address), length) == 0 &&
+                     getsockname(file, reinterpret_cast<sockaddr*>(&address), &length) == 0;
+  close(file);
+  if (!bound) throw std::runtime_error("no free port");
+  return ntohs(address.sin_port);
+}
+
 bool EventuallyTrue(const std::function<bool()>& condition) {
   storage::Clock* const clock = storage::Clock::Real();
-  const storage::SteadyTime until = clock->SteadyNow() + std::chrono::seconds(30);
+  const storage::SteadyTime until = clock->SteadyNow() + std::chrono::seconds(60);
   std::mutex mutex;
   std::condition_variable nobody_notifies;
   std::unique_lock lock(mutex);
@@ -90,7 +90,8 @@ MysqlServer::MysqlServer(Settings settings)
   int status = 0;
   waitpid(pid, &status, 0);
   if (status != 0) throw std::runtime_error("mariadb-install-db: " + TextOf(folder_ / "log"));
-  Start();
+  Start(settings_.first_flags);
+  if (settings_.joins) return;
   std::string limit;
   if (settings_.most_connections > 0) {
     limit = " WITH MAX_USER_CONNECTIONS " + std::to_string(settings_.most_connections);
@@ -129,7 +130,7 @@ pid_t MysqlServer::Spawn(const std::vector<std::string>& command) const {
   _exit(127);
 }
 
-void MysqlServer::Start() {
+void MysqlServer::Start(const std::vector<std::string>& flags) {
   std::vector<std::string> command = {"mariadbd",
                                       "--no-defaults",
                                       "--datadir=" + (folder_ / "data").string(),
@@ -142,6 +143,7 @@ void MysqlServer::Start() {
                                       "--innodb-buffer-pool-size=128M",
                                       "--performance-schema=off"};
   command.insert(command.end(), settings_.flags.begin(), settings_.flags.end());
+  command.insert(command.end(), flags.begin(), flags.end());
   pid_ = Spawn(command);
   std::string error;
   const bool ready = EventuallyTrue([&] {

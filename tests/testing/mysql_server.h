@@ -17,10 +17,12 @@ namespace snowlease::testing {
 class MysqlServer {
  public:
   struct Settings {
-    std::vector<std::string> flags;  // for mariadbd, after the fixture's own
-    std::string time_zone;           // of the process: its SYSTEM time zone
-    bool in_memory = true;           // what is written to disks needs no disk
-    int most_connections = 0;        // of the user; 0: any number
+    std::vector<std::string> flags;             // for mariadbd, after the fixture's own
+    std::vector<std::string> first_flags = {};  // the same, for the first start only
+    bool joins = false;                         // gets its data, and the user, from a cluster
+    std::string time_zone;                      // of the process: its SYSTEM time zone
+    bool in_memory = true;                      // what is written to disks needs no disk
+    int most_connections = 0;                   // of the user; 0: any number
   };
 
   MysqlServer() : MysqlServer(Settings()) {}
@@ -29,7 +31,7 @@ class MysqlServer {
   MysqlServer(const MysqlServer&) = delete;
   MysqlServer& operator=(const MysqlServer&) = delete;
 
-  void Start();
+  void Start() { Start({}); }
   // As power loss, or kill -9; Start goes on with the same data.
   void Kill();
   // As an operator stops it.
@@ -48,6 +50,7 @@ class MysqlServer {
   void CloseConnections() const;
 
  private:
+  void Start(const std::vector<std::string>& flags);
   pid_t Spawn(const std::vector<std::string>& command) const;
   void End(int signal);
   std::string Socket() const { return folder_ / "socket"; }
@@ -59,7 +62,10 @@ class MysqlServer {
   int databases_ = 0;
 };
 
-// Waits in real time, at most 30 s, for something that another process or thread does.
+// A loopback port that nobody uses.
+int FreePort();
+
+// Waits in real time, at most 60 s, for something that another process or thread does.
 bool EventuallyTrue(const std::function<bool()>& condition);
 
 }  // namespace snowlease::testing
