@@ -226,6 +226,31 @@ TEST_F(MysqlFailure, LockThatIsHeldTooLongIsATimeoutAndNothingHappened) {
   EXPECT_THAT(Renew(*lease), IsOk());
 }
 
+// A renewal does not lock its namespace. One that is under way while the namespace is
+// deleted is waited for: its window must not be forgotten.
+TEST_F(MysqlFailure, DeletingANamespaceSeesTheRenewalThatItWaitedFor) {
+  const auto lease = Claim(ClaimOf("a"));
+  ASSERT_THAT(lease, IsOk());
+  server_.Root(database_).Execute("UPDATE snowlease_lease SET renewed_at_ms = 0");
+  auto renewal = server_.Root(database_);
+  renewal.Begin(storage::mysql::Connection::Kind::kWrite);
+  renewal.Execute("UPDATE snowlease_lease SET renewed_at_ms = " +
+                  std::to_string(lease->row.renewed_at.ms));
+  absl::Status deleted;
+  std::thread operator_thread([&] {
+    deleted = store_->DeleteNamespace(kOrders, {"ada", "not used any more"});
+  });
+  auto root = server_.Root();
+  EXPECT_TRUE(EventuallyTrue([&] {
+    auto waits = root.Query("SELECT COUNT(*) FROM information_schema.INNODB_LOCK_WAITS");
+    return waits.Next() && waits.TakeInt() > 0;
+  }));
+  renewal.Commit();
+  operator_thread.join();
+  EXPECT_THAT(deleted, HasReason(Reason::kNamespaceNotEmpty));
+  EXPECT_THAT(Renew(*lease), IsOk());
+}
+
 // F33: claims, renewals and releases of everybody, in batches, by two stores at once.
 TEST_F(MysqlFailure, NoDeadlockReachesACaller) {
   MysqlOptions options = server_.Options(database_);
