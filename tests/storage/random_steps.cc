@@ -196,9 +196,8 @@ RandomSteps::Step RandomSteps::BatchStep() {
   // Stores may merge several renewals of one grant, and answer all of them with the sum.
   std::vector<RenewSpec> distinct;
   for (const RenewSpec& spec : specs) {
-    const bool is_new = std::none_of(distinct.begin(), distinct.end(), [&](const auto& other) {
-      return other.grant == spec.grant;
-    });
+    const bool is_new = std::none_of(distinct.begin(), distinct.end(),
+                                     [&](const auto& other) { return other.grant == spec.grant; });
     if (is_new) distinct.push_back(spec);
   }
   specs = std::move(distinct);
