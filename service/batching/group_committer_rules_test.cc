@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "service/batching/committer_calls.h"
+#include "service/batching/committer_test_support.h"
 #include "service/batching/group_committer.h"
 #include "storage/memory/memory_lease_store.h"
 #include "tests/testing/fake_clock.h"

@@ -4,7 +4,7 @@
 #include <thread>
 #include <vector>
 
-#include "service/batching/committer_calls.h"
+#include "service/batching/committer_test_support.h"
 #include "service/batching/group_committer.h"
 #include "service/batching/scripted_store.h"
 

@@ -7,7 +7,7 @@
 #include <future>
 #include <stdexcept>
 
-#include "service/batching/committer_calls.h"
+#include "service/batching/committer_test_support.h"
 #include "service/batching/scripted_store.h"
 #include "tests/testing/fake_clock.h"
 #include "tests/testing/matchers.h"
