@@ -77,6 +77,28 @@ class HaPostgresTest(HaCase):
         self.await_calls(load, 300)
         self.finish(load, seconds_since(start))
 
+    def test_asynchronous_failover_loses_what_was_acknowledged(self):
+        """Why docs/stores.md forbids it, and that the comparison of these tests sees it."""
+        a = self.node(PostgresNode(self.folder, "a")).create().start()
+        b = self.node(PostgresNode(self.folder, "b")).clone(a, "b").start()
+        service = self.service(postgres_url(a, b))
+        service.api.claim(instance="before")
+        eventually(lambda: b.try_sql("SELECT 1 FROM snowlease_lease"), 15, "the replica")
+        b.sql("ALTER SYSTEM SET primary_conninfo = ''")
+        b.sql("SELECT pg_reload_conf()")
+        eventually(lambda: a.sql("SELECT count(*) FROM pg_stat_replication") == "0", 15, "a replica that lags")
+        load = self.load(steady=2)
+        self.await_calls(load, 200)
+        a.kill()
+        b.promote()
+        self.await_ready()
+        eventually(lambda: load.faults, 20, "an instance that is told of its loss")
+        load.end()
+        self.assertRegex(" ".join(load.faults), "MACHINE_ID_LOST|NOT_FOUND")
+        load.faults.clear()
+        with self.assertRaisesRegex(AssertionError, "is lost|given twice|may issue the same timestamps|NOT_FOUND"):
+            load.check(self, service.api)
+
 
 if __name__ == "__main__":
     unittest.main()
