@@ -1,11 +1,14 @@
 #include <algorithm>
 #include <iostream>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "service/config/config_loader.h"
 #include "service/log/log.h"
 #include "service/server/commands.h"
+#include "service/server/fence_command.h"
+#include "service/server/signals.h"
 #include "service/server/version.h"
 
 // snowlease-server: flags -> config -> environment -> server.
@@ -14,9 +17,10 @@ namespace {
 
 using snowlease::service::ConfigRequest;
 using snowlease::service::LoadedConfig;
+using snowlease::storage::Millis;
 
 constexpr int kUsageError = 2;
-constexpr const char* kCommands[] = {"migrate", "healthcheck", "version"};
+constexpr const char* kCommands[] = {"migrate", "fence", "healthcheck", "version"};
 
 int Refuse(const std::vector<std::string>& problems) {
   std::cerr << "snowlease-server: " << problems.size()
@@ -41,8 +45,9 @@ int Print(const std::string& text) {
   return std::cout.good() ? 0 : 1;
 }
 
-int Run(const std::string& command, const LoadedConfig& loaded) {
+int Run(const std::string& command, const LoadedConfig& loaded, std::optional<Millis> ahead) {
   if (command == "migrate") return snowlease::service::MigrateStore(loaded.config);
+  if (command == "fence") return snowlease::service::FenceStore(loaded.config, *ahead);
   if (command == "healthcheck") return snowlease::service::CheckHealth(loaded.config);
   return snowlease::service::Serve(loaded);
 }
@@ -52,6 +57,10 @@ int Run(const std::string& command, const LoadedConfig& loaded) {
 int main(int argc, char** argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
   const std::string command = TakeCommand(arguments);
+  if (!command.empty()) snowlease::service::EndOnStopSignals();
+  std::vector<std::string> problems;
+  std::optional<Millis> ahead;
+  if (command == "fence") ahead = snowlease::service::TakeAhead(arguments, problems);
   const LoadedConfig loaded =
       snowlease::service::LoadConfig(snowlease::service::ProcessInputs(std::move(arguments)));
 
@@ -59,7 +68,6 @@ int main(int argc, char** argv) {
   if (loaded.request == ConfigRequest::kVersion || command == "version") {
     return Print(std::string("snowlease-server ") + snowlease::service::kVersion + "\n");
   }
-  std::vector<std::string> problems;
   for (const auto& problem : loaded.problems) problems.push_back(problem.ToString());
   if (!problems.empty()) return Refuse(problems);
   if (loaded.request == ConfigRequest::kPrintConfig) {
@@ -68,5 +76,5 @@ int main(int argc, char** argv) {
   if (loaded.request == ConfigRequest::kCheckConfig) return Print("the configuration is good\n");
 
   snowlease::service::StartLogging(loaded.config.log.level, loaded.config.log.format);
-  return Run(command, loaded);
+  return Run(command, loaded, ahead);
 }

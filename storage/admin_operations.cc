@@ -4,6 +4,7 @@
 #include <set>
 
 #include "storage/errors.h"
+#include "storage/fence.h"
 
 namespace snowlease::storage {
 namespace {
@@ -72,15 +73,15 @@ std::string DescribeChange(const NamespaceUpdate& update) {
   return text;
 }
 
-absl::StatusOr<NamespaceRow> NewNamespace(const std::optional<NamespaceRow>& tombstone,
+absl::StatusOr<NamespaceRow> NewNamespace(LeaseRows& rows,
+                                          const std::optional<NamespaceRow>& tombstone,
                                           const NamespaceUpdate& update,
                                           const RuleContext& context) {
   if (!update.allow_missing || !update.machine_bits) {
     return NotFoundError("namespace \"" + update.name +
                          "\" does not exist: to create it set allow_missing and machine_bits");
   }
-  NamespaceRow row = tombstone ? NamespaceFromTombstone(*tombstone) : NamespaceRow{};
-  row.name = update.name;
+  NamespaceRow row = NewNamespaceRow(rows, update.name, tombstone);
   row.created_at = context.now;
   return row;
 }
@@ -112,7 +113,7 @@ absl::StatusOr<NamespaceRow> UpdateNamespace(LeaseRows& rows, const NamespaceUpd
   if (found && !found->deleted) {
     row = *std::move(found);
   } else {
-    auto created = NewNamespace(found, update, context);
+    auto created = NewNamespace(rows, found, update, context);
     if (!created.ok()) return created.status();
     row = *std::move(created);
   }

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "storage/errors.h"
+#include "storage/fence.h"
 #include "storage/lease_operations.h"
 
 namespace snowlease::storage::internal {
@@ -43,8 +44,7 @@ absl::Status Claim::LoadNamespace() {
                                 "it does not exist and the server's namespaces.create does not "
                                 "allow claims to create it: have an operator create it");
   }
-  if (found) name_space_ = NamespaceFromTombstone(*found);
-  name_space_.name = spec_.name_space;
+  name_space_ = NewNamespaceRow(rows_, spec_.name_space, found);
   name_space_.machine_bits = spec_.machine_bits;
   name_space_.created_at = context_.now;
   return absl::OkStatus();

@@ -16,6 +16,9 @@ namespace snowlease::storage {
 inline constexpr int kMaxMachineBits = 30;
 
 using IncarnationId = std::array<uint8_t, 16>;
+// What Fence adds to every token: more than the grants that a restored store has forgotten.
+inline constexpr uint64_t kFenceTokens = 1'000'000;
+
 using Metadata = std::map<std::string, std::string>;
 
 enum class LeaseState : uint8_t { kFree = 1, kHeld = 2, kKept = 3, kReserved = 4 };
@@ -39,7 +42,7 @@ struct LeaseRow {
   LeaseState state = LeaseState::kFree;
   std::optional<std::string> instance_id;  // none when FREE or RESERVED
   IncarnationId incarnation_id{};
-  uint64_t token = 0;  // +1 at every grant of this machine id; 0: never granted
+  uint64_t token = 0;  // +1 at every grant of this machine id, see also kFenceTokens
   LeaseSource source = LeaseSource::kNone;
   bool stable = false;
   Millis safe_guard{0};                  // 0: never expires
@@ -216,6 +219,14 @@ struct NamespaceUpdate {
   std::optional<bool> allow_trust_clock;
   std::optional<std::optional<uint64_t>> lease_cap;  // outer: change it
   bool allow_missing = false;
+};
+
+// What Fence did.
+struct FenceSummary {
+  uint64_t namespaces = 0;  // tombstones included
+  uint64_t leases = 0;
+  uint64_t ended = 0;  // of them were held
+  ClientTime floor;    // no later grant issues up to it
 };
 
 struct ForceReleaseSpec {

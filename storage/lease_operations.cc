@@ -23,6 +23,11 @@ bool IsReleasedGrant(LeaseRows& rows, const std::optional<LeaseRow>& row, const 
   return !past || past->instance_id == grant.instance_id;
 }
 
+// Token of the row's last grant. After a fence the row's own token is ahead of it.
+uint64_t LastGranted(const LeaseRow& row) {
+  return row.state == LeaseState::kHeld ? row.token : row.ended_token;
+}
+
 absl::Status Lost(LeaseRows& rows, const std::optional<LeaseRow>& row, const GrantKey& grant) {
   return MachineIdLostError(LossCause(rows, row, grant), grant);
 }
@@ -111,7 +116,8 @@ EndCause LossCause(LeaseRows& rows, const std::optional<LeaseRow>& row, const Gr
   if (other) {
     const bool same_id = other->machine_id == grant.machine_id;
     const bool held_elsewhere = other->state == LeaseState::kHeld && !same_id;
-    if (held_elsewhere || (same_id && other->token > grant.token)) return EndCause::kSuperseded;
+    if (held_elsewhere || (same_id && LastGranted(*other) > grant.token))
+      return EndCause::kSuperseded;
     if (other->state == LeaseState::kHeld && other->token != grant.token) {
       return EndCause::kSuperseded;
     }
@@ -122,7 +128,7 @@ EndCause LossCause(LeaseRows& rows, const std::optional<LeaseRow>& row, const Gr
   if (past && past->end_cause != EndCause::kNone) return past->end_cause;
   if (row->ended_token == grant.token) return row->end_cause;
   // Older than the kept history: whoever came next had taken it over or found it free.
-  return grant.token < row->token ? EndCause::kTakenOver : EndCause::kUnknown;
+  return grant.token < LastGranted(*row) ? EndCause::kTakenOver : EndCause::kUnknown;
 }
 
 }  // namespace snowlease::storage

@@ -41,6 +41,8 @@ class LeaseRows {
   // Namespaces; a tombstone is returned like any other.
   virtual std::optional<NamespaceRow> GetNamespace(const std::string& name) = 0;
   virtual void PutNamespace(const NamespaceRow& row) = 0;
+  // By name after `after` (exclusive), tombstones too.
+  virtual std::vector<NamespaceRow> AllNamespaces(const std::string& after, int limit) = 0;
 
   // Leases.
   virtual std::optional<LeaseRow> Get(const std::string& name_space, uint32_t machine_id) = 0;
@@ -95,6 +97,9 @@ class LeaseRows {
                                      uint32_t from, int limit) = 0;
   // Forgets leases, blocks and history of a namespace, not its own row.
   virtual void DropLeases(const std::string& name_space) = 0;
+  // What goes through all rows calls it from time to time: nothing that was read or
+  // written before has to stay in memory.
+  virtual void Settle() {}
 };
 
 }  // namespace snowlease::storage

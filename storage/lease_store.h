@@ -90,6 +90,9 @@ class LeaseStore {
   virtual absl::Status UnreserveIds(const std::string& name_space, std::span<const uint32_t> ids,
                                     std::optional<ClientTime> floor,
                                     const AdminContext& context) = 0;
+  // For a restored backup, while no server runs: all grants end, and all that follow
+  // start above reference clock + `ahead`; see storage/fence.h.
+  virtual absl::StatusOr<FenceSummary> Fence(Millis ahead, const AdminContext& context) = 0;
 
   // Brings the schema to this version (kAuto) or tells why it does not fit.
   virtual absl::Status Migrate(MigrateMode mode) = 0;

@@ -143,6 +143,10 @@ class ScriptedStore : public storage::LeaseStore {
                             const storage::AdminContext&) override {
     return None();
   }
+  absl::StatusOr<storage::FenceSummary> Fence(storage::Millis,
+                                              const storage::AdminContext&) override {
+    return None();
+  }
   absl::Status Migrate(storage::MigrateMode) override { return absl::OkStatus(); }
   absl::StatusOr<storage::StoreTime> Ping() override { return storage::StoreTime{}; }
   storage::Capabilities GetCapabilities() const override {

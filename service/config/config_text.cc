@@ -18,6 +18,8 @@ Usage: snowlease-server [COMMAND] [--NAME=VALUE...]
 Commands:
   (none)         serve
   migrate        bring the store's schema up to date and leave
+  fence          with --ahead=DURATION, while no server runs: make a restored store safe to
+                 serve from; see docs/operations.md
   healthcheck    ask the server at grpc.listen whether it serves; exit 0 or 1
   version        print the version and leave
 

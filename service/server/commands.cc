@@ -7,13 +7,13 @@
 
 #include "service/log/grpc_log.h"
 #include "service/log/log.h"
+#include "service/server/command_failure.h"
 #include "service/server/drain_watchdog.h"
 #include "service/server/environment.h"
 #include "service/server/health_probe.h"
 #include "service/server/server.h"
 #include "service/server/signals.h"
 #include "service/server/version.h"
-#include "storage/errors.h"
 #include "storage/store_factory.h"
 
 namespace snowlease::service {
@@ -22,18 +22,6 @@ namespace {
 constexpr storage::Millis kProbeTimeout{3000};
 // For calls that are cancelled at the end of drain.timeout to be counted out.
 constexpr storage::Millis kDrainGrace{1000};
-
-// One line: what failed, and why.
-int Fail(const std::string& what, const absl::Status& status) {
-  const std::vector<storage::FieldViolation> violations = storage::FieldViolationsOf(status);
-  if (violations.empty()) {
-    Log(LogLevel::kError, what + ": " + std::string(status.message()));
-  }
-  for (const storage::FieldViolation& violation : violations) {
-    Log(LogLevel::kError, what + ": " + violation.field + ": " + violation.description);
-  }
-  return 1;
-}
 
 void WarnOfOpenPort(const char* setting, const ListenAddress& address,
                     const Config::Grpc::Tls& tls) {

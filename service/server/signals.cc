@@ -32,6 +32,14 @@ int AwaitSignal() {
 
 }  // namespace
 
+void EndOnStopSignals() {
+  struct sigaction action {};
+  action.sa_handler = [](int signal) { _exit(kExitOfSignal + signal); };
+  for (const int signal : {SIGTERM, SIGINT}) sigaction(signal, &action, nullptr);
+  const sigset_t set = StopSet();
+  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+}
+
 StopSignals::StopSignals() {
   const sigset_t set = StopSet();
   // Threads inherit the mask, so that only sigwait sees these signals.

@@ -12,4 +12,9 @@ class StopSignals {
   const char* Wait();
 };
 
+// For commands that do one thing and leave: SIGTERM and SIGINT end the process at once with
+// exit code 128 + their number, also as PID 1 and where a parent had them blocked or
+// ignored. What a store has not committed has not happened then.
+void EndOnStopSignals();
+
 }  // namespace snowlease::service

@@ -76,6 +76,9 @@ class ForwardingLeaseStore : public LeaseStore {
                             std::optional<ClientTime> floor, const AdminContext& context) override {
     return next_->UnreserveIds(name_space, ids, floor, context);
   }
+  absl::StatusOr<FenceSummary> Fence(Millis ahead, const AdminContext& context) override {
+    return next_->Fence(ahead, context);
+  }
 
   absl::Status Migrate(MigrateMode mode) override { return next_->Migrate(mode); }
   absl::StatusOr<StoreTime> Ping() override { return next_->Ping(); }

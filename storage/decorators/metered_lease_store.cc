@@ -133,6 +133,10 @@ absl::Status MeteredLeaseStore::UnreserveIds(const std::string& name_space,
   });
 }
 
+absl::StatusOr<FenceSummary> MeteredLeaseStore::Fence(Millis ahead, const AdminContext& context) {
+  return Metered("fence", 1, [&](LeaseStore& store) { return store.Fence(ahead, context); });
+}
+
 absl::Status MeteredLeaseStore::Migrate(MigrateMode mode) {
   return Metered("migrate", 1, [&](LeaseStore& store) { return store.Migrate(mode); });
 }

@@ -62,6 +62,7 @@ class MeteredLeaseStore final : public ForwardingLeaseStore {
                           const AdminContext& context) override;
   absl::Status UnreserveIds(const std::string& name_space, std::span<const uint32_t> ids,
                             std::optional<ClientTime> floor, const AdminContext& context) override;
+  absl::StatusOr<FenceSummary> Fence(Millis ahead, const AdminContext& context) override;
 
   absl::Status Migrate(MigrateMode mode) override;
   absl::StatusOr<StoreTime> Ping() override;

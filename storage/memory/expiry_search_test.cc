@@ -34,6 +34,7 @@ class CountingRows : public LeaseRows {
 
   std::optional<NamespaceRow> GetNamespace(const std::string&) override { return std::nullopt; }
   void PutNamespace(const NamespaceRow&) override {}
+  std::vector<NamespaceRow> AllNamespaces(const std::string&, int) override { return {}; }
   std::optional<LeaseRow> Get(const std::string&, uint32_t) override { return std::nullopt; }
   std::optional<LeaseRow> FindInstance(const std::string&, const std::string&) override {
     return std::nullopt;

@@ -21,6 +21,15 @@ std::optional<NamespaceRow> MemoryLeaseRows::GetNamespace(const std::string& nam
 
 void MemoryLeaseRows::PutNamespace(const NamespaceRow& row) { namespaces_[row.name] = row; }
 
+std::vector<NamespaceRow> MemoryLeaseRows::AllNamespaces(const std::string& after, int limit) {
+  std::vector<NamespaceRow> rows;
+  for (auto it = namespaces_.upper_bound(after); it != namespaces_.end(); ++it) {
+    if (rows.size() == static_cast<size_t>(limit)) break;
+    rows.push_back(it->second);
+  }
+  return rows;
+}
+
 const MemoryLeaseRows::Space* MemoryLeaseRows::Find(const std::string& name_space) const {
   const auto it = spaces_.find(name_space);
   return it == spaces_.end() ? nullptr : &it->second;

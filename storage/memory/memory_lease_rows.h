@@ -17,6 +17,7 @@ class MemoryLeaseRows final : public LeaseRows {
  public:
   std::optional<NamespaceRow> GetNamespace(const std::string& name) override;
   void PutNamespace(const NamespaceRow& row) override;
+  std::vector<NamespaceRow> AllNamespaces(const std::string& after, int limit) override;
 
   std::optional<LeaseRow> Get(const std::string& name_space, uint32_t machine_id) override;
   std::optional<LeaseRow> FindInstance(const std::string& name_space,

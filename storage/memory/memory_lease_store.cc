@@ -3,6 +3,7 @@
 #include <random>
 
 #include "storage/admin_operations.h"
+#include "storage/fence.h"
 #include "storage/lease_operations.h"
 
 namespace snowlease::storage {
@@ -146,6 +147,12 @@ absl::Status MemoryLeaseStore::UnreserveIds(const std::string& name_space,
                                             const AdminContext& admin) {
   return Locked([&](LeaseRows& rows, const RuleContext& context) {
     return storage::UnreserveIds(rows, name_space, ids, floor, admin, context);
+  });
+}
+
+absl::StatusOr<FenceSummary> MemoryLeaseStore::Fence(Millis ahead, const AdminContext& admin) {
+  return Locked([&](LeaseRows& rows, const RuleContext& context) {
+    return storage::Fence(rows, ahead, admin, context);
   });
 }
 

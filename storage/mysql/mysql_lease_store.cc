@@ -1,7 +1,13 @@
 #include "storage/mysql/mysql_lease_store.h"
 
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <random>
+
 #include "storage/admin_operations.h"
 #include "storage/errors.h"
+#include "storage/fence.h"
 #include "storage/lease_operations.h"
 #include "storage/mysql/connection_pool.h"
 #include "storage/mysql/mysql_statements.h"
@@ -22,6 +28,14 @@ namespace {
 constexpr int kMostAttempts = 20;
 // One connection may have been closed by wait_timeout, and the next one by a restart.
 constexpr int kMostConnections = 3;
+// Of repeats. Nodes of a cluster undo each other's batches: at the same pace, always the same ones.
+constexpr int64_t kLongestPauseMs = 64;
+
+Millis PauseBefore(int attempt) {
+  thread_local std::minstd_rand dice{std::random_device{}()};
+  const int64_t most = std::min(int64_t{1} << std::min(attempt, 10), kLongestPauseMs);
+  return Millis(std::uniform_int_distribution<int64_t>(0, most)(dice));
+}
 
 template <typename Spec>
 std::vector<GrantKey> GrantsOf(std::span<const Spec> specs) {
@@ -59,6 +73,13 @@ absl::Status MysqlLeaseStore::CheckReady() const {
       "start with --migrate=auto");
 }
 
+void MysqlLeaseStore::Pause(Millis time) {
+  std::mutex mutex;
+  std::condition_variable nobody_notifies;
+  std::unique_lock lock(mutex);
+  clock_->WaitUntil(nobody_notifies, lock, clock_->SteadyNow() + time);
+}
+
 absl::Status MysqlLeaseStore::Repeatedly(SteadyTime deadline,
                                          const std::function<void()>& attempt) {
   int connections = 0;
@@ -76,6 +97,7 @@ absl::Status MysqlLeaseStore::Repeatedly(SteadyTime deadline,
       }
       if (failure.after() == AfterFailure::kRepeatOnce && ++waits > 1) return failure.status();
       if (clock_->SteadyNow() >= deadline) return failure.status();
+      if (failure.after() == AfterFailure::kRepeat) Pause(PauseBefore(attempts));
     } catch (const StoreFailure& failure) {
       return failure.status();
     } catch (const std::exception& error) {
@@ -284,6 +306,17 @@ absl::Status MysqlLeaseStore::UnreserveIds(const std::string& name_space,
       name_space, false, [&](LeaseRows& rows, const RuleContext& context) {
         return storage::UnreserveIds(rows, name_space, ids, floor, admin, context);
       });
+}
+
+absl::StatusOr<FenceSummary> MysqlLeaseStore::Fence(Millis ahead, const AdminContext& admin) {
+  absl::StatusOr<FenceSummary> result = InternalError("no answer");
+  // It locks namespaces as it comes to them.
+  const absl::Status status =
+      Write(SteadyTime::max(), {[](BufferedLeaseRows&) {},
+                                [&](LeaseRows& rows, MysqlStatements&, const RuleContext& context) {
+                                  result = storage::Fence(rows, ahead, admin, context);
+                                }});
+  return status.ok() ? std::move(result) : absl::StatusOr<FenceSummary>(status);
 }
 
 // ---- the store ----

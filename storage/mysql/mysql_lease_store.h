@@ -64,6 +64,7 @@ class MysqlLeaseStore final : public LeaseStore {
                           const AdminContext& context) override;
   absl::Status UnreserveIds(const std::string& name_space, std::span<const uint32_t> ids,
                             std::optional<ClientTime> floor, const AdminContext& context) override;
+  absl::StatusOr<FenceSummary> Fence(Millis ahead, const AdminContext& context) override;
 
   absl::Status Migrate(MigrateMode mode) override;
   absl::StatusOr<StoreTime> Ping() override;
@@ -81,6 +82,7 @@ class MysqlLeaseStore final : public LeaseStore {
   absl::Status CheckReady() const;
   absl::Status Write(SteadyTime deadline, const Work& work);
   absl::Status Read(const Work& work);
+  void Pause(Millis time);
   // Runs `attempt` until it is done, or repeating it is of no use.
   absl::Status Repeatedly(SteadyTime deadline, const std::function<void()>& attempt);
   RuleContext ContextAt(StoreTime database_now) const;

@@ -233,6 +233,14 @@ std::vector<NamespaceRow> MysqlStatements::ListNamespaces(const std::string& aft
                          " AND deleted = 0 ORDER BY namespace LIMIT " + std::to_string(limit));
 }
 
+std::vector<std::string> MysqlStatements::NamespaceNames(const std::string& after, int limit) {
+  Rows rows = connection_.Query("SELECT namespace FROM snowlease_namespace WHERE namespace > " +
+                                Hex(after) + " ORDER BY namespace LIMIT " + std::to_string(limit));
+  std::vector<std::string> names;
+  while (rows.Next()) names.push_back(rows.TakeText());
+  return names;
+}
+
 // ---- leases ----
 
 std::vector<LeaseRow> MysqlStatements::QueryLeases(const std::string& sql) {
@@ -455,7 +463,9 @@ void MysqlStatements::AddGrants(std::span<const NewGrant> grants, int keep) {
   connection_.Execute("DELETE g FROM " +
                       KeyTable(forgotten, kLeaseKeyColumns + ", " + NumberColumn("token", 2)) +
                       " STRAIGHT_JOIN snowlease_grant g ON g.namespace = UNHEX(k.hn) AND "
-                      "g.machine_id = k.m AND g.token <= k.token");
+                      "g.machine_id = k.m AND g.token <= k.token AND "
+                      "g.token > k.token - " +
+                      std::to_string(kFenceTokens / 2));
 }
 
 void MysqlStatements::EndGrants(std::span<const GrantEnd> ends) {

@@ -242,6 +242,15 @@ std::vector<NamespaceRow> PostgresBulkStatements::ListNamespaces(const std::stri
   return RowsOf(result, TakeNamespace);
 }
 
+std::vector<std::string> PostgresBulkStatements::NamespaceNames(const std::string& after,
+                                                                int limit) {
+  const pqxx::result result = session_->Run("SELECT namespace FROM " + names_->name_space +
+                                                " WHERE namespace > $1 "
+                                                "ORDER BY namespace LIMIT $2",
+                                            {after, std::to_string(limit)});
+  return RowsOf(result, [](RowReader& reader) { return reader.TakeText(); });
+}
+
 // ---- leases ----
 
 std::vector<LeaseRow> PostgresBulkStatements::LeasesWhere(
@@ -469,7 +478,9 @@ void PostgresBulkStatements::AddGrants(std::span<const NewGrant> grants, int kee
     if (arrays.rows() == 0) return;
     session_->Queue("DELETE FROM " + names_->grant + " AS g USING " + arrays.Unnest() +
                         " AS k (namespace, machine_id, token) WHERE g.namespace = k.namespace AND "
-                        "g.machine_id = k.machine_id AND g.token <= k.token",
+                        "g.machine_id = k.machine_id AND g.token <= k.token AND "
+                        "g.token > k.token - " +
+                        std::to_string(kFenceTokens / 2),
                     arrays.Parameters());
   });
 }

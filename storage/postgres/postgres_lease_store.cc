@@ -4,6 +4,7 @@
 
 #include "storage/admin_operations.h"
 #include "storage/errors.h"
+#include "storage/fence.h"
 #include "storage/lease_operations.h"
 #include "storage/postgres/postgres_bulk_statements.h"
 #include "storage/postgres/postgres_errors.h"
@@ -295,6 +296,15 @@ absl::Status PostgresLeaseStore::UnreserveIds(const std::string& name_space,
       [&](LeaseRows& rows, const RuleContext& context) {
         return storage::UnreserveIds(rows, name_space, ids, floor, admin, context);
       });
+}
+
+absl::StatusOr<FenceSummary> PostgresLeaseStore::Fence(Millis ahead, const AdminContext& admin) {
+  // It locks namespaces as it comes to them.
+  return WriteOne<absl::StatusOr<FenceSummary>>([](BufferedLeaseRows&) {},
+                                                [&](LeaseRows& rows, const RuleContext& context) {
+                                                  return storage::Fence(rows, ahead, admin,
+                                                                        context);
+                                                });
 }
 
 absl::Status PostgresLeaseStore::Migrate(MigrateMode mode) {

@@ -157,6 +157,17 @@ void BufferedLeaseRows::PutNamespace(const NamespaceRow& row) {
   made_namespaces_.erase(row.name);
 }
 
+std::vector<NamespaceRow> BufferedLeaseRows::AllNamespaces(const std::string& after, int limit) {
+  Flush();
+  const std::vector<std::string> names = statements_->NamespaceNames(after, limit);
+  LockNamespaces({names.begin(), names.end()}, {});
+  std::vector<NamespaceRow> rows;
+  for (const std::string& name : names) {
+    if (const auto& row = namespaces_.at(name).row) rows.push_back(*row);
+  }
+  return rows;
+}
+
 const BufferedLeaseRows::LeaseEntry* BufferedLeaseRows::Find(const std::string& name_space,
                                                              uint32_t machine_id) const {
   const auto it = leases_.find({name_space, machine_id});
@@ -331,13 +342,23 @@ std::vector<LeaseRow> BufferedLeaseRows::Scan(const std::string& name_space,
 
 void BufferedLeaseRows::DropLeases(const std::string& name_space) {
   Flush();
+  ForgetLeases();
+  statements_->DropLeases(name_space);
+}
+
+void BufferedLeaseRows::Settle() {
+  Flush();
+  ForgetLeases();
+  namespaces_.clear();
+}
+
+void BufferedLeaseRows::ForgetLeases() {
   leases_.clear();
   instances_.clear();
   free_.clear();
   freed_.clear();
   blocks_.clear();
   scanned_blocks_.clear();
-  statements_->DropLeases(name_space);
 }
 
 void BufferedLeaseRows::FlushLeases() {

@@ -38,6 +38,8 @@ class BufferedLeaseRows final : public LeaseRows {
 
   std::optional<NamespaceRow> GetNamespace(const std::string& name) override;
   void PutNamespace(const NamespaceRow& row) override;
+  // Locks them.
+  std::vector<NamespaceRow> AllNamespaces(const std::string& after, int limit) override;
 
   std::optional<LeaseRow> Get(const std::string& name_space, uint32_t machine_id) override;
   std::optional<LeaseRow> FindInstance(const std::string& name_space,
@@ -69,6 +71,7 @@ class BufferedLeaseRows final : public LeaseRows {
   std::vector<LeaseRow> Scan(const std::string& name_space, const LeaseFilter& filter,
                              uint32_t from, int limit) override;
   void DropLeases(const std::string& name_space) override;
+  void Settle() override;
 
  private:
   struct NamespaceEntry {
@@ -97,6 +100,7 @@ class BufferedLeaseRows final : public LeaseRows {
   const LeaseEntry* Find(const std::string& name_space, uint32_t machine_id) const;
   ExpiryBlocks& Blocks(const std::string& name_space);
   void FlushLeases();
+  void ForgetLeases();
   void FlushGrants();
 
   BulkStatements* const statements_;

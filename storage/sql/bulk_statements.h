@@ -82,6 +82,8 @@ class BulkStatements {
   virtual std::vector<NamespaceRow> GetNamespaces(std::span<const std::string> names) = 0;
   virtual void PutNamespaces(std::span<const NamespaceRow> rows) = 0;
   virtual std::vector<NamespaceRow> ListNamespaces(const std::string& after, int limit) = 0;
+  // Names after `after`, tombstones too.
+  virtual std::vector<std::string> NamespaceNames(const std::string& after, int limit) = 0;
 
   virtual std::vector<LeaseRow> Leases(std::span<const LeaseKey> keys, RowLock lock) = 0;
   virtual std::vector<LeaseRow> LeasesOf(std::span<const InstanceKey> instances, RowLock lock) = 0;
@@ -100,7 +102,8 @@ class BulkStatements {
   virtual void LowerBounds(std::span<const BlockBound> bounds) = 0;
   virtual void DropBounds(std::span<const BlockKey> blocks) = 0;
 
-  // Adds grants and forgets those of the same machine ids with token <= newest - keep.
+  // Adds grants and forgets those of the same machine ids with token <= newest - keep,
+  // but not those from before a fence, whose tokens are kFenceTokens away.
   virtual void AddGrants(std::span<const NewGrant> grants, int keep) = 0;
   virtual void EndGrants(std::span<const GrantEnd> ends) = 0;
   virtual std::vector<GrantRow> GrantsOf(const LeaseKey& lease) = 0;  // newest first

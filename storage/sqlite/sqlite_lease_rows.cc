@@ -128,6 +128,9 @@ SqliteLeaseRows::SqliteLeaseRows(Connection* c)
       list_namespaces_(c, "SELECT " + kNamespaceColumns +
                               " FROM snowlease_namespace WHERE namespace > ? AND deleted = 0 "
                               "ORDER BY namespace LIMIT ?"),
+      all_namespaces_(c, "SELECT " + kNamespaceColumns +
+                             " FROM snowlease_namespace WHERE namespace > ? "
+                             "ORDER BY namespace LIMIT ?"),
       get_lease_(c, kSelectLease + "WHERE namespace = ? AND machine_id = ?"),
       find_instance_(c, kSelectLease + "WHERE namespace = ? AND instance_id = ?"),
       lowest_free_(c, kSelectLease +
@@ -336,6 +339,14 @@ void SqliteLeaseRows::DropLeases(const std::string& name_space) {
 
 std::vector<NamespaceRow> SqliteLeaseRows::Namespaces(const std::string& after, int limit) {
   Query query(list_namespaces_, after, limit);
+  std::vector<NamespaceRow> rows;
+  while (query.Next()) rows.push_back(TakeNamespace(query));
+  return rows;
+}
+
+std::vector<NamespaceRow> SqliteLeaseRows::AllNamespaces(const std::string& after, int limit) {
+  Flush();
+  Query query(all_namespaces_, after, limit);
   std::vector<NamespaceRow> rows;
   while (query.Next()) rows.push_back(TakeNamespace(query));
   return rows;

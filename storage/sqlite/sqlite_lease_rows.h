@@ -24,6 +24,7 @@ class SqliteLeaseRows final : public LeaseRows {
 
   std::optional<NamespaceRow> GetNamespace(const std::string& name) override;
   void PutNamespace(const NamespaceRow& row) override;
+  std::vector<NamespaceRow> AllNamespaces(const std::string& after, int limit) override;
 
   std::optional<LeaseRow> Get(const std::string& name_space, uint32_t machine_id) override;
   std::optional<LeaseRow> FindInstance(const std::string& name_space,
@@ -69,7 +70,7 @@ class SqliteLeaseRows final : public LeaseRows {
 
   std::map<std::string, CachedNamespace> namespaces_;
 
-  Statement get_namespace_, put_namespace_, list_namespaces_;
+  Statement get_namespace_, put_namespace_, list_namespaces_, all_namespaces_;
   Statement get_lease_, find_instance_, lowest_free_, insert_lease_, update_lease_, renew_lease_;
   Statement blocks_due_, expirable_, drop_block_, set_block_, lower_block_;
   Statement add_grant_, trim_grants_, end_grant_, find_grant_, grants_;

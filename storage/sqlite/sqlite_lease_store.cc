@@ -7,6 +7,7 @@
 
 #include "storage/admin_operations.h"
 #include "storage/errors.h"
+#include "storage/fence.h"
 #include "storage/lease_operations.h"
 #include "storage/sqlite/connection.h"
 #include "storage/sqlite/file_lock.h"
@@ -296,6 +297,12 @@ absl::Status SqliteLeaseStore::UnreserveIds(const std::string& name_space,
                                             const AdminContext& admin) {
   return WriteStatus([&](LeaseRows& rows, const RuleContext& context) {
     return storage::UnreserveIds(rows, name_space, ids, floor, admin, context);
+  });
+}
+
+absl::StatusOr<FenceSummary> SqliteLeaseStore::Fence(Millis ahead, const AdminContext& admin) {
+  return WriteOne<FenceSummary>([&](LeaseRows& rows, const RuleContext& context) {
+    return storage::Fence(rows, ahead, admin, context);
   });
 }
 

@@ -203,6 +203,11 @@ absl::Status FaultInjectingLeaseStore::UnreserveIds(const std::string& name_spac
                     [&] { return inner_->UnreserveIds(name_space, ids, floor, context); });
 }
 
+absl::StatusOr<FenceSummary> FaultInjectingLeaseStore::Fence(Millis ahead,
+                                                             const AdminContext& context) {
+  return PerformOne(StoreOperation::kAdmin, [&] { return inner_->Fence(ahead, context); });
+}
+
 absl::StatusOr<StoreTime> FaultInjectingLeaseStore::Ping() {
   return PerformOne(StoreOperation::kPing, [&] { return inner_->Ping(); });
 }

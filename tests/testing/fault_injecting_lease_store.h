@@ -86,6 +86,8 @@ class FaultInjectingLeaseStore final : public storage::LeaseStore {
   absl::Status UnreserveIds(const std::string& name_space, std::span<const uint32_t> ids,
                             std::optional<storage::ClientTime> floor,
                             const storage::AdminContext& context) override;
+  absl::StatusOr<storage::FenceSummary> Fence(storage::Millis ahead,
+                                              const storage::AdminContext& context) override;
 
   absl::Status Migrate(storage::MigrateMode mode) override { return inner_->Migrate(mode); }
   absl::StatusOr<storage::StoreTime> Ping() override;
