@@ -1,19 +1,23 @@
-"""One round of all measurements: {(what, server): value}."""
+"""Loads on running servers: {(what, server): value}."""
 
 import json
 import os
 import re
+import subprocess
 import sys
 import tempfile
 import time
 
+import database_servers
 import http2_connections
 import snowlease_e2e
 
-PROGRAMS = ("snowlease", "snowlease-server", "snowlease-noop-server", "snowlease-store-benchmark")
 OUTSTANDING = (64, 512, 2048)
 CONNECTIONS = 1000
 IDLE_SECONDS = 10
+WARM_UP_SECONDS = 0.5
+# PostgreSQL publishes its counts of updates with a delay of up to a second.
+COUNTED_WARM_UP_SECONDS = 1.5
 MIB = 1024 * 1024
 
 
@@ -31,53 +35,109 @@ class NoopServer(snowlease_e2e.Server):
         return self
 
 
-def start_servers(directory):
+class DatabaseServer(snowlease_e2e.Server):
+    """snowlease-server on a new database of a server of the benchmark's."""
+
+    def __init__(self, directory, database, *arguments, name):
+        self.database = database
+        self.database_name = database.new_database()
+        super().__init__(directory, *arguments, store=database.url_of(self.database_name), name=name)
+
+    def counters(self):
+        """What the service and its database have used since they were started."""
+        counters = {"cpu": self.cpu_seconds() + self.database.cpu_seconds(), "database cpu": self.database.cpu_seconds(),
+                    "renewals": self.metric("snowlease_renewals_total")}
+        if isinstance(self.database, database_servers.Postgres):
+            counters.update(self.database.counters(self.database_name))
+        return counters
+
+
+def start_servers(directory, databases):
     """By name, started; the caller ends them."""
-    return {"no-op": NoopServer(directory).start(),
-            "memory": snowlease_e2e.Server(directory, store="memory:", name="memory").start(),
-            "sqlite": snowlease_e2e.Server(directory, store="bench.db", name="sqlite").start()}
+    servers = {"no-op": NoopServer(directory),
+               "memory": snowlease_e2e.Server(directory, store="memory:", name="memory"),
+               "sqlite": snowlease_e2e.Server(directory, store="bench.db", name="sqlite")}
+    for name, database in databases.items():
+        servers[name] = DatabaseServer(directory, database, name=name)
+    for server in servers.values():
+        server.start()
+    return servers
 
 
-def bench(server, *arguments):
-    """The JSON that `snowlease bench` prints."""
-    done = snowlease_e2e.cli(server, "bench", *arguments, "-o", "json", timeout=120)
-    if done.returncode != 0:
-        sys.exit(f"snowlease bench {arguments} failed on {server.log_path.stem}:\n{done.stdout}{done.stderr}")
-    result = json.loads(done.stdout)
+def _bench_command(server, arguments):
+    return [str(part) for part in (snowlease_e2e.CLI, f"--server={server.target}", "bench", *arguments, "-o", "json")]
+
+
+def _checked(server, arguments, code, out, err):
+    if code != 0:
+        sys.exit(f"snowlease bench {arguments} failed on {server.log_path.stem}:\n{out}{err}")
+    result = json.loads(out)
     if result["errors"]:
         sys.exit(f"snowlease bench {arguments} on {server.log_path.stem}: {result['errors']}")
     return result
 
 
-def service_loads(servers, seconds):
-    """Each load on each server in turn, so that a slow moment of the machine meets all of them."""
-    values = {}
-    duration = f"{seconds:g}s"
+def bench(server, *arguments):
+    """The JSON that `snowlease bench` prints."""
+    done = snowlease_e2e.run(*_bench_command(server, arguments), timeout=300)
+    return _checked(server, arguments, done.returncode, done.stdout, done.stderr)
 
-    def measure(what, field, *arguments):
-        for name, server in servers.items():
-            values[what, name] = bench(server, *arguments, "--duration", duration)[field]
 
-    for outstanding in OUTSTANDING:
-        measure(f"renew {outstanding}", "per_second", "renew", "--outstanding", outstanding, "--channels", 4,
-                "--leases", 2048)
-    measure("renew alone p50", "p50_us", "renew", "--outstanding", 1, "--channels", 1, "--leases", 1)
-    measure("keepalive", "per_second", "keepalive", "--outstanding", 512, "--channels", 4, "--leases", 2048)
-    measure("claim 512", "per_second", "claim", "--outstanding", 512, "--channels", 4, "--leases", 4096)
-    measure("claim 1", "per_second", "claim", "--outstanding", 1, "--channels", 1, "--leases", 4096)
+def bench_with_counters(server, seconds, *arguments):
+    """The same, and what each renewal cost in the middle of the run, where nothing but renewals happens."""
+    process = subprocess.Popen(_bench_command(server, arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               text=True, preexec_fn=snowlease_e2e.die_with_parent())
+    begun = server.metric("snowlease_renewals_total")
+    snowlease_e2e.eventually(lambda: process.poll() is not None or
+                             server.metric("snowlease_renewals_total") > begun, 60, "the first renewal")
+    time.sleep(COUNTED_WARM_UP_SECONDS)
+    before = server.counters()
+    time.sleep(seconds * 0.9)
+    after = server.counters()
+    out, err = process.communicate(timeout=120)
+    result = _checked(server, arguments, process.returncode, out, err)
+    used = {name: after[name] - before[name] for name in after}
+    return result, used
+
+
+def _costs(name, used):
+    renewals = used["renewals"]
+    values = {("cpu us", name): used["cpu"] * 1e6 / renewals,
+              ("database cpu us", name): used["database cpu"] * 1e6 / renewals}
+    if "wal" in used:
+        values["wal bytes", name] = used["wal"] / renewals
+        values["hot share", name] = used["hot"] / used["updates"] if used["updates"] else 0
     return values
 
 
-def store_loads(seconds):
+def service_loads(servers, seconds):
+    """Each load on each server in turn, so that a slow moment of the machine meets all of them."""
     values = {}
-    program = snowlease_e2e.BIN / "snowlease-store-benchmark"
-    for operation in ("claim", "renew"):
-        for batch in (1, 32, 512):
-            with tempfile.TemporaryDirectory(prefix="snowlease-bench-") as directory:
-                done = snowlease_e2e.run(program, f"sqlite:{directory}/bench.db", operation, batch, seconds, timeout=120)
-            if done.returncode != 0:
-                sys.exit(done.stderr)
-            values[f"store {operation} {batch}", "sqlite"] = json.loads(done.stdout)["per_second"]
+    duration = ("--duration", f"{seconds:g}s")
+    warm = ("--warmup", f"{WARM_UP_SECONDS:g}s")
+
+    def measure(what, field, *arguments):
+        for name, server in servers.items():
+            values[what, name] = bench(server, *arguments)[field]
+
+    for outstanding in OUTSTANDING:
+        arguments = ("renew", "--outstanding", outstanding, "--channels", 4, "--leases", 2048, *duration)
+        if outstanding != 512:
+            measure(f"renew {outstanding}", "per_second", *arguments, *warm)
+            continue
+        for name, server in servers.items():
+            if isinstance(server, DatabaseServer):
+                result, used = bench_with_counters(server, seconds, *arguments,
+                                                   "--warmup", f"{COUNTED_WARM_UP_SECONDS:g}s")
+                values.update(_costs(name, used))
+            else:
+                result = bench(server, *arguments, *warm)
+            values["renew 512", name] = result["per_second"]
+    measure("renew alone p50", "p50_us", "renew", "--outstanding", 1, "--channels", 1, "--leases", 1, *warm, *duration)
+    measure("keepalive", "per_second", "keepalive", "--outstanding", 512, "--channels", 4, "--leases", 2048, *warm,
+            *duration)
+    measure("claim 512", "per_second", "claim", "--outstanding", 512, "--channels", 4, "--leases", 4096, *duration)
+    measure("claim 1", "per_second", "claim", "--outstanding", 1, "--channels", 1, "--leases", 4096, *duration)
     return values
 
 
@@ -96,6 +156,17 @@ def sizes(servers):
     return values
 
 
+def etcd_loads(etcd, seconds):
+    values = {}
+    for load, outstanding, channels in (("grant", 512, 4), ("grant", 1, 1), ("keepalive", 512, 4), ("put", 512, 4)):
+        done = snowlease_e2e.run(snowlease_e2e.BIN / "snowlease-etcd-benchmark", f"127.0.0.1:{etcd.port}", load,
+                                 outstanding, channels, seconds, timeout=120)
+        if done.returncode != 0:
+            sys.exit(f"etcd {load}: {done.stderr}")
+        values[f"{load} {outstanding}", "etcd"] = json.loads(done.stdout)["per_second"]
+    return values
+
+
 def disk_sync_us():
     """What one small durable write costs here."""
     times = []
@@ -108,17 +179,3 @@ def disk_sync_us():
             times.append(time.perf_counter() - start)
         os.close(file)
     return sorted(times)[len(times) // 2] * 1e6
-
-
-def one_round(seconds):
-    values = {("fdatasync us", "disk"): disk_sync_us()}
-    with tempfile.TemporaryDirectory(prefix="snowlease-bench-") as directory:
-        servers = start_servers(directory)
-        try:
-            values.update(sizes(servers))
-            values.update(service_loads(servers, seconds))
-        finally:
-            for server in servers.values():
-                server.kill()
-    values.update(store_loads(seconds))
-    return values
