@@ -369,7 +369,7 @@ std::vector<LeaseRow> PostgresBulkStatements::Scan(const std::string& name_space
   where += "coalesce(l.instance_id, ''), $4) ";
   if (filter.state) where += "AND l.state = " + std::to_string(static_cast<int>(*filter.state));
   return LeasesWhere(
-      where + " ORDER BY l.machine_id LIMIT $3",
+      where + " ORDER BY l.machine_id LIMIT $3" + LockClause(scan_),
       {name_space, std::to_string(from), std::to_string(limit), filter.instance_prefix});
 }
 

@@ -32,8 +32,10 @@ LeaseRow TakeLease(RowReader& reader);
 // the order of their keys.
 class PostgresBulkStatements final : public BulkStatements {
  public:
-  PostgresBulkStatements(Session* session, const PostgresNames* names)
-      : session_(session), names_(names) {}
+  // `scan`: how the rows of Scan are locked. A transaction that decides on them must hold
+  // them (kWait): a renewal may be under way on any of them.
+  PostgresBulkStatements(Session* session, const PostgresNames* names, RowLock scan)
+      : session_(session), names_(names), scan_(scan) {}
 
   StoreTime Clock();
 
@@ -81,6 +83,7 @@ class PostgresBulkStatements final : public BulkStatements {
 
   Session* const session_;
   const PostgresNames* const names_;
+  const RowLock scan_;
 };
 
 }  // namespace snowlease::storage

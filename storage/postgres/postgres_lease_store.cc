@@ -36,7 +36,7 @@ PostgresLeaseStore::PostgresLeaseStore(PostgresUrl url, std::string store_clock,
                                        StoreOptions options, Clock* clock)
     : url_(std::make_unique<PostgresUrl>(std::move(url))),
       store_clock_(std::move(store_clock)),
-      options_(std::move(options)),
+      options_(options),
       clock_(clock),
       writers_(std::make_unique<SessionPool>(url_->libpq_url, url_->where, url_->connections - 1,
                                              clock)),
@@ -101,7 +101,7 @@ absl::Status PostgresLeaseStore::Write(SteadyTime deadline, const Prepare& prepa
   if (absl::Status ready = CheckReady(); !ready.ok()) return ready;
   return OnSession(*writers_, DeadlineOf(deadline), [&](Session& session, Millis timeout) {
     SessionTransaction transaction(&session, SessionTransaction::Kind::kWrite, timeout);
-    PostgresBulkStatements statements(&session, names_.get());
+    PostgresBulkStatements statements(&session, names_.get(), RowLock::kWait);
     BufferedLeaseRows rows(&statements);
     prepare(rows);
     work(rows, {statements.Clock(), clock_->Now(), options_});
@@ -114,7 +114,7 @@ absl::Status PostgresLeaseStore::Read(const ReadWork& work) {
   if (absl::Status ready = CheckReady(); !ready.ok()) return ready;
   return OnSession(*readers_, DeadlineOf(SteadyTime::max()), [&](Session& session, Millis timeout) {
     const SessionTransaction transaction(&session, SessionTransaction::Kind::kRead, timeout);
-    PostgresBulkStatements statements(&session, names_.get());
+    PostgresBulkStatements statements(&session, names_.get(), RowLock::kNone);
     BufferedLeaseRows rows(&statements);
     rows.ReadOnly();
     work(statements, rows, {statements.Clock(), clock_->Now(), options_});

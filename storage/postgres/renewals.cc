@@ -53,7 +53,7 @@ pqxx::result RunAlone(const RenewalContext& context, const std::string& sql,
 class Losers {
  public:
   explicit Losers(const RenewalContext& context)
-      : statements_(context.session, context.names), rows_(&statements_) {
+      : statements_(context.session, context.names, RowLock::kNone), rows_(&statements_) {
     rows_.ReadOnly();
   }
 

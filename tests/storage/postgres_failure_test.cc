@@ -61,6 +61,9 @@ class Other {
  public:
   explicit Other(const PostgresServer& server) : connection_(server.Url()), quiet_(connection_) {}
   void Run(const std::string& sql) { pqxx::nontransaction(connection_).exec(sql); }
+  size_t Count(const std::string& sql) {
+    return pqxx::nontransaction(connection_).exec(sql).size();
+  }
 
  private:
   pqxx::connection connection_;
@@ -87,6 +90,7 @@ TEST_F(PostgresFailures, KilledServerLosesNothingAcknowledgedAndCallersGoOn) {
   std::atomic<bool> restarted{false};
   std::atomic<int> renewals{0};
   std::vector<std::thread> threads;
+  threads.reserve(kWorkers);
   for (int i = 0; i < kWorkers; ++i) {
     threads.emplace_back([&, i] {
       Worker& worker = workers[i];
@@ -185,6 +189,29 @@ TEST_F(PostgresFailures, DeadlockIsRepeatedInside) {
   EXPECT_TRUE(Eventually([&] {
     return server_.Run("SELECT deadlocks FROM pg_stat_database WHERE datname = 'postgres'") != "0";
   }));
+}
+
+// W1: the floor of the tombstone covers a window that was opened meanwhile.
+TEST_F(PostgresFailures, DeletingANamespaceSeesTheRenewalThatItWaitedFor) {
+  const auto store = StoreAt(server_.Url());
+  const auto lease = Claim(*store, ClaimOf("a"));
+  ASSERT_THAT(lease, IsOk());
+  Other root(server_);
+  root.Run("UPDATE snowlease_lease SET renewed_at_ms = 0");
+  Other renewal(server_);
+  renewal.Run("BEGIN");
+  renewal.Run("UPDATE snowlease_lease SET renewed_at_ms = " +
+              std::to_string(lease->row.renewed_at.ms));
+  absl::Status deleted;
+  std::thread operator_thread([&] {
+    deleted = store->DeleteNamespace("orders", {"ada", "not used any more"});
+  });
+  EXPECT_TRUE(
+      Eventually([&] { return root.Count("SELECT 1 FROM pg_locks WHERE NOT granted") > 0; }));
+  renewal.Run("COMMIT");
+  operator_thread.join();
+  EXPECT_THAT(deleted, HasReason(Reason::kNamespaceNotEmpty));
+  EXPECT_THAT(Renew(*store, *lease, Now()), IsOk());
 }
 
 TEST_F(PostgresFailures, LockThatIsHeldTooLongEndsInATimeoutAndChangesNothing) {
