@@ -19,7 +19,7 @@ class MemoryBulkStatements final : public BulkStatements {
   std::vector<NamespaceRow> GetNamespaces(std::span<const std::string> names) override;
   void PutNamespaces(std::span<const NamespaceRow> rows) override;
   std::vector<NamespaceRow> ListNamespaces(const std::string& after, int limit) override;
-  std::vector<std::string> NamespaceNames(const std::string& after, int limit);
+  std::vector<std::string> NamespaceNames(const std::string& after, int limit) override;
 
   std::vector<LeaseRow> Leases(std::span<const LeaseKey> keys, RowLock lock) override;
   std::vector<LeaseRow> LeasesOf(std::span<const InstanceKey> instances, RowLock lock) override;
