@@ -39,16 +39,19 @@ class BufferedRows : public ::testing::Test {
     BufferedLeaseRows rows(&statements_);
     rows.PrepareClaims(specs);
     std::vector<absl::StatusOr<Lease>> leases;
+    leases.reserve(specs.size());
     for (const ClaimSpec& spec : specs) leases.push_back(ClaimLease(rows, spec, Context()));
     rows.Flush();
     return leases;
   }
   std::vector<absl::Status> Release(const std::vector<Lease>& leases) {
     std::vector<GrantKey> grants;
+    grants.reserve(leases.size());
     for (const Lease& lease : leases) grants.push_back(KeyOf(lease));
     BufferedLeaseRows rows(&statements_);
     rows.PrepareGrants(grants);
     std::vector<absl::Status> answers;
+    answers.reserve(leases.size());
     for (const GrantKey& grant : grants) {
       answers.push_back(ReleaseLease(rows, {grant, ClientTime{now_}, false}, Context()));
     }
@@ -60,6 +63,7 @@ class BufferedRows : public ::testing::Test {
   }
   std::vector<Lease> ClaimedMany(int count, int bits = 10, const std::string& prefix = "i") {
     std::vector<ClaimSpec> specs;
+    specs.reserve(static_cast<size_t>(count));
     for (int i = 0; i < count; ++i) specs.push_back(Spec(prefix + std::to_string(i), bits));
     std::vector<Lease> leases;
     for (auto& lease : Claim(specs)) leases.push_back(lease.value());
@@ -103,6 +107,7 @@ TEST_F(BufferedRows, FreeRowsAreTakenInOrderAcrossPages) {
   now_ += 1000;
   // Claims with fewer bits look at the same rows with another limit.
   std::vector<ClaimSpec> specs;
+  specs.reserve(400);
   for (int i = 0; i < 400; ++i) specs.push_back(Spec("n" + std::to_string(i), i % 3 == 0 ? 7 : 10));
   const auto again = Claim(specs);
   std::set<uint32_t> taken;

@@ -67,6 +67,7 @@ std::string TextOf(const fs::path& path) {
 pid_t Launch(const std::vector<std::string>& command, const fs::path& log) {
   const passwd* const account = Account();
   std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   const pid_t parent = getpid();
