@@ -3,7 +3,8 @@
 // Times are milliseconds since the Unix epoch. Texts compare byte by byte. Renewals write
 // used, renewed_at_ms, renewed_before_ms, watermark_ms and window_end_ms of
 // snowlease_lease, so no index may name one of these, in columns or predicate: with room
-// left on the page (fillfactor) they are then heap-only updates. {s} is the schema.
+// left on the page (fillfactor) they are then heap-only updates. One batch may renew all
+// leases of a page, so half of it is room. {s} is the schema.
 
 namespace snowlease::storage {
 
@@ -54,7 +55,7 @@ CREATE TABLE {s}.snowlease_lease (
   incarnation_id BYTEA NOT NULL,
   instance_id TEXT COLLATE "C",
   PRIMARY KEY (namespace, machine_id)
-) WITH (fillfactor = 75);
+) WITH (fillfactor = 50);
 CREATE UNIQUE INDEX snowlease_lease_instance ON {s}.snowlease_lease (namespace, instance_id)
   WHERE instance_id IS NOT NULL;
 CREATE INDEX snowlease_lease_free ON {s}.snowlease_lease (namespace, free_floor_ms, machine_id)
