@@ -218,8 +218,8 @@ class MariaNode(_Node):
 
     def launch(self, cluster=()):
         """Starts it; `cluster` are nodes to join, none begins a new one."""
-        position = self._position() if self.galera and (self.data / "grastate.dat").exists() else []
         options = self._galera_options(cluster) if self.galera else []
+        position = self._position(options) if self.galera and (self.data / "grastate.dat").exists() else []
         self.data.mkdir(exist_ok=True)
         give_away(self.data)
         self.process = launch([*self._command(), *options, *position], self.log)
@@ -231,11 +231,11 @@ class MariaNode(_Node):
             self.await_synced()
         return self
 
-    def _position(self):
-        """How far it had come before it was killed, so that it is only sent what it missed."""
+    def _position(self, options):
+        """How far it had come before it was killed, as systemd's unit finds it out."""
         log = self.folder / "recovery.log"
         log.unlink(missing_ok=True)
-        finish([*self._command(), "--wsrep-on=ON", "--wsrep-provider=none", "--wsrep-recover"], log)
+        finish([*self._command(), *options, "--wsrep-recover"], log)
         found = re.findall(r"Recovered position:\s*(\S+)", log.read_text(errors="replace"))
         return [f"--wsrep-start-position={found[-1]}"] if found else []
 
