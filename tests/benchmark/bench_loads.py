@@ -17,7 +17,7 @@ CONNECTIONS = 1000
 IDLE_SECONDS = 10
 WARM_UP_SECONDS = 0.5
 # PostgreSQL publishes its counts of updates with a delay of up to a second.
-COUNTED_WARM_UP_SECONDS = 1.5
+COUNTED_WARM_UP_SECONDS, COUNTED_SECONDS = 1.5, 2
 MIB = 1024 * 1024
 
 
@@ -106,7 +106,9 @@ def _costs(name, used):
               ("database cpu us", name): used["database cpu"] * 1e6 / renewals}
     if "wal" in used:
         values["wal bytes", name] = used["wal"] / renewals
-        values["hot share", name] = used["hot"] / used["updates"] if used["updates"] else 0
+        if not used["updates"]:
+            sys.exit("PostgreSQL has published no updates: is the machine too busy, or --seconds too small?")
+        values["hot share", name] = used["hot"] / used["updates"]
     return values
 
 
@@ -121,17 +123,18 @@ def service_loads(servers, seconds):
             values[what, name] = bench(server, *arguments)[field]
 
     for outstanding in OUTSTANDING:
-        arguments = ("renew", "--outstanding", outstanding, "--channels", 4, "--leases", 2048, *duration)
+        arguments = ("renew", "--outstanding", outstanding, "--channels", 4, "--leases", 2048)
         if outstanding != 512:
-            measure(f"renew {outstanding}", "per_second", *arguments, *warm)
+            measure(f"renew {outstanding}", "per_second", *arguments, *duration, *warm)
             continue
         for name, server in servers.items():
             if isinstance(server, DatabaseServer):
-                result, used = bench_with_counters(server, seconds, *arguments,
+                counted = max(seconds, COUNTED_SECONDS)
+                result, used = bench_with_counters(server, counted, *arguments, "--duration", f"{counted:g}s",
                                                    "--warmup", f"{COUNTED_WARM_UP_SECONDS:g}s")
                 values.update(_costs(name, used))
             else:
-                result = bench(server, *arguments, *warm)
+                result = bench(server, *arguments, *duration, *warm)
             values["renew 512", name] = result["per_second"]
     measure("renew alone p50", "p50_us", "renew", "--outstanding", 1, "--channels", 1, "--leases", 1, *warm, *duration)
     measure("keepalive", "per_second", "keepalive", "--outstanding", 512, "--channels", 4, "--leases", 2048, *warm,
