@@ -19,6 +19,9 @@ using storage::SteadyTime;
 // came in less than this ago is not slow.
 constexpr Millis kSlice{250};
 constexpr size_t kChunk = 4096;
+// Of a body that was refused: a client that is still sending it would otherwise find the
+// connection reset before it has read why.
+constexpr size_t kMostDiscarded = 8 << 20;
 
 void ToIpAndPort(const sockaddr_storage& address, std::string& ip, int& port) {
   char text[INET6_ADDRSTRLEN] = "";
@@ -92,7 +95,7 @@ void ConnectionStream::Finish() {
   ::shutdown(socket_, SHUT_WR);
   const SteadyTime until = clock_->SteadyNow() + kSlice;
   char chunk[kChunk];
-  size_t left = limits_.max_bytes;
+  size_t left = kMostDiscarded;
   while (left > 0 && Await(POLLIN, until)) {
     const ssize_t size = ::recv(socket_, chunk, std::min(kChunk, left), 0);
     if (size <= 0) return;
