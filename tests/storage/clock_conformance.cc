@@ -177,6 +177,16 @@ TEST_P(LeaseStoreClockSteps, ReferenceClockIsTheLaterOfStoreAndHost) {
   EXPECT_THAT(Claim(ahead), HasReason(Reason::kClockSkew));
 }
 
+TEST_P(LeaseStoreClockSteps, FloorsCountAsAheadOfTheReferenceClockOnly) {
+  const Lease lease = Claimed(Spec("a"));
+  Released(KeyOf(lease), Now());
+  harness().StepStoreClock(Millis(-3'600'000));
+  Advance(Millis(1'000));
+  const auto detail = store().GetNamespace(kOrders);
+  ASSERT_THAT(detail, IsOk());
+  EXPECT_EQ(detail->free_ahead, 0u) << "the host's clock is past the floor";
+}
+
 // M21: whatever was remembered of expiries while the clock was ahead is forgotten.
 TEST_P(LeaseStoreClockSteps, IdIsFreeAtTheSafeGuardAfterALeapThatWasCorrected) {
   for (const Millis leap : {Millis(3'600'000), Millis(50'000)}) {
